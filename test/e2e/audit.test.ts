@@ -2,209 +2,133 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
-import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { freePort } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
-import { newClient, type Served, serveHere, serveWith } from './served.ts';
+import { type Client, newClient, serveHere } from './served.ts';
 
-const postgres = usePostgres();
-
-const Instant = v.pipe(v.string(), v.regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
-const Tag = v.number();
-const Audit = v.strictObject({
-  items: v.array(
-    v.strictObject({
-      at: Instant,
-      link: v.string(),
-      version: v.number(),
-      action: v.picklist(['create', 'update', 'delete']),
-      accepted: v.boolean(),
-      by: v.string(),
-      name: v.nullable(v.string()),
-      experiment: v.string(),
-      reservation: v.nullable(v.string()),
-      reservation_name: v.nullable(v.string()),
-      site1: v.nullable(v.string()),
-      site2: v.nullable(v.string()),
-      start_date: Instant,
-      end_date: Instant,
-      bandwidth: v.number(),
-      tags: v.nullable(
-        v.strictObject({ site1_s_tag: Tag, site1_c_tag: Tag, site2_s_tag: Tag, site2_c_tag: Tag }),
-      ),
-      why: v.nullable(v.string()),
-      count: v.number(),
-    }),
-  ),
+const Audit = v.object({
+  items: v.array(v.looseObject({ at: v.string(), action: v.string(), link: v.string() })),
   more: v.boolean(),
-  database: v.string(),
 });
-
-/** Serves until it is told to stop; as a process of its own where a password reaches it by its environment. */
-async function serving(...args: readonly string[]): Promise<Served & { stop(): Promise<void> }> {
-  if (!args.includes('--database')) {
-    const { stop, ...served } = await serveHere(...args);
-    return { ...served, stop: async () => expect((await stop()).exitCode).toBe(0) };
-  }
-  const { process, ...served } = await serveWith(...args);
-  return {
-    ...served,
-    async stop() {
-      process.signal('SIGTERM');
-      expect((await process.ended).exitCode).toBe(0);
-    },
-  };
-}
-
 const Status = v.object({ tokens: v.array(v.object({ kind: v.string(), sub: v.nullable(v.string()) })) });
-type Client = ReturnType<typeof newClient>;
 async function userOf(client: Client): Promise<string> {
   expect((await client.command('login')).exitCode).toBe(0);
   const { tokens } = v.parse(Status, await client.result('status'));
   return tokens.find(({ kind }) => kind === 'user')?.sub ?? '';
 }
 
-describe.each([
-  ['a folder', async () => ['--data', temporaryFolder()]],
-  ['PostgreSQL', async () => ['--database', await postgres.withTables()]],
-] as const)('serve audit beside a server on %s', (_, newPlace) => {
-  test('each decision says who, what and when, and why not or why', async () => {
-    const place = await newPlace();
-    const port = ['--port', String(await freePort())];
-    const asViewer = await serving(...place, ...port, '--auto-approve', 'viewer');
-    const [lead, administrator] = [newClient(asViewer.env), newClient(asViewer.env)];
-    const named = await userOf(administrator);
-    await asViewer.stop();
+test('beside a server each decision says who, what and when, and why not or why', async () => {
+  const place = ['--data', temporaryFolder()];
+  const port = ['--port', String(await freePort())];
+  const asViewer = await serveHere(...place, ...port, '--auto-approve', 'viewer');
+  const [lead, administrator] = [newClient(asViewer.env), newClient(asViewer.env)];
+  const named = await userOf(administrator);
+  await asViewer.stop();
 
-    const began = Date.now();
-    const server = await serving(...place, ...port, '--auto-approve', 'lead', '--administrator', named);
-    const user = await userOf(lead);
-    const capacity = createNetwork(builtInTopology()).between('be-gent1', 'pl-poznan1')?.bandwidth ?? 0;
-    const period = ['--start-now', '--for', '2h'];
-    const link = ['pl-poznan1', 'be-gent1'];
-    const first = reservationIn(
-      await lead.result('reserve', ...link, '--bandwidth', `${capacity - 1}M`, ...period),
-    );
-    const tooMuch = await lead.command('reserve', ...link, '--bandwidth', '2M', ...period);
-    expect(tooMuch.exitCode).toBe(6);
-    await lead.result('update', first.id, '--bandwidth', '1G');
-    await lead.result('delete', first.id, '--yes');
-    const other = reservationIn(
-      await lead.result('reserve', 'be-gent1', 'fr-lille', '--bandwidth', '1G', ...period),
-    );
-    const release = ['--as-administrator', '--reason', 'its job died', '--yes'];
-    await administrator.result('delete', other.id, ...release);
-    const ended = Date.now();
+  const began = Date.now();
+  const server = await serveHere(...place, ...port, '--auto-approve', 'lead', '--administrator', named);
+  const user = await userOf(lead);
+  const capacity = createNetwork(builtInTopology()).between('be-gent1', 'pl-poznan1')?.bandwidth ?? 0;
+  const period = ['--start-now', '--for', '2h'];
+  const link = ['pl-poznan1', 'be-gent1'];
+  const first = reservationIn(
+    await lead.result('reserve', ...link, '--bandwidth', `${capacity - 1}M`, ...period),
+  );
+  const tooMuch = await lead.command('reserve', ...link, '--bandwidth', '2M', ...period);
+  expect(tooMuch.exitCode).toBe(6);
+  await lead.result('update', first.id, '--bandwidth', '1G');
+  await lead.result('delete', first.id, '--yes');
+  const other = reservationIn(
+    await lead.result('reserve', 'be-gent1', 'fr-lille', '--bandwidth', '1G', ...period),
+  );
+  const release = ['--as-administrator', '--reason', 'its job died', '--yes'];
+  await administrator.result('delete', other.id, ...release);
+  const ended = Date.now();
 
-    const { run } = newMachine();
-    const audit = async (...args: string[]) => {
-      const { exitCode, stdout, stderr } = await run(['serve', 'audit', ...place, ...args, '--json']);
-      expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-      return v.parse(Audit, JSON.parse(stdout));
-    };
-    const { items, more } = await audit();
-    expect(more).toBe(false);
-    const [site1s, site1c, site2s, site2c] = tagsOf(first);
-    // The request named the link's sites the other way round.
-    const tags = { site1_s_tag: site2s, site1_c_tag: site2c, site2_s_tag: site1s, site2_c_tag: site1c };
-    const common = { link: 'be-gent1~pl-poznan1', by: user, experiment: first.experiment_id };
-    const held = { ...common, accepted: true, reservation: first.id, tags, why: null };
-    const { start_date, end_date } = first;
-    expect(items).toMatchObject([
-      { ...held, action: 'create', version: 1, bandwidth: capacity - 1, start_date, end_date },
-      {
-        ...common,
-        action: 'create',
-        version: 1,
-        bandwidth: 2,
-        accepted: false,
-        reservation: null,
-        tags: null,
-        why: `bandwidth: 1 of ${capacity} Mbps free`,
-      },
-      { ...held, action: 'update', version: 2, bandwidth: 1000, start_date, end_date },
-      { ...held, action: 'delete', version: 3, bandwidth: 1000, start_date, end_date },
-      { action: 'create', by: user, accepted: true, reservation: other.id, link: 'be-gent1~fr-lille' },
-      {
-        action: 'delete',
-        by: named,
-        name: 'viewer',
-        accepted: true,
-        reservation: other.id,
-        experiment: other.experiment_id,
-        why: 'its job died',
-      },
-    ]);
-    const times = items.map(({ at }) => Date.parse(at));
-    expect(times).toEqual(times.toSorted((a, b) => a - b));
-    expect(times[0]).toBeGreaterThanOrEqual(began);
-    expect(times.at(-1)).toBeLessThanOrEqual(ended);
+  const { run } = newMachine();
+  const audit = async (...args: string[]) => {
+    const { exitCode, stdout, stderr } = await run(['serve', 'audit', ...place, ...args, '--json']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    return v.parse(Audit, JSON.parse(stdout));
+  };
+  const { items, more } = await audit();
+  expect(more).toBe(false);
+  const [site1s, site1c, site2s, site2c] = tagsOf(first);
+  // The request named the link's sites the other way round.
+  const tags = { site1_s_tag: site2s, site1_c_tag: site2c, site2_s_tag: site1s, site2_c_tag: site1c };
+  const common = { link: 'be-gent1~pl-poznan1', by: user, experiment: first.experiment_id };
+  const held = { ...common, accepted: true, reservation: first.id, tags, why: null };
+  const { start_date, end_date } = first;
+  expect(items).toMatchObject([
+    { ...held, action: 'create', version: 1, bandwidth: capacity - 1, start_date, end_date },
+    {
+      ...common,
+      action: 'create',
+      version: 1,
+      bandwidth: 2,
+      accepted: false,
+      reservation: null,
+      tags: null,
+      why: `bandwidth: 1 of ${capacity} Mbps free`,
+    },
+    { ...held, action: 'update', version: 2, bandwidth: 1000, start_date, end_date },
+    { ...held, action: 'delete', version: 3, bandwidth: 1000, start_date, end_date },
+    { action: 'create', by: user, accepted: true, reservation: other.id, link: 'be-gent1~fr-lille' },
+    {
+      action: 'delete',
+      by: named,
+      name: 'viewer',
+      accepted: true,
+      reservation: other.id,
+      experiment: other.experiment_id,
+      why: 'its job died',
+    },
+  ]);
+  const times = items.map(({ at }) => Date.parse(at));
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
+  expect(times[0]).toBeGreaterThanOrEqual(began);
+  expect(times.at(-1)).toBeLessThanOrEqual(ended);
 
-    expect((await audit('--user', named)).items).toEqual(items.slice(5));
-    expect((await audit('--user', 'viewer')).items).toEqual(items.slice(5));
-    expect((await audit('--refused')).items).toEqual(items.slice(1, 2));
-    expect((await audit('--link', ...link, '--reservation', first.id)).items).toEqual([
-      items[0],
-      ...items.slice(2, 4),
-    ]);
-    expect((await audit('--experiment', first.experiment_id, '--since', '1h')).items).toEqual(items);
-    expect((await audit('--until', items[1]?.at ?? '')).items).toEqual(items.slice(0, 1));
+  expect((await audit('--user', named)).items).toEqual(items.slice(5));
+  expect((await audit('--refused')).items).toEqual(items.slice(1, 2));
+  expect((await audit('--link', ...link, '--reservation', first.id)).items).toEqual([
+    items[0],
+    ...items.slice(2, 4),
+  ]);
 
-    const last = await run(['serve', 'audit', ...place, '--limit', '1']);
-    expect(last.stderr).toContain('--limit 10');
-    const [head, line, end] = last.stdout.split('\n');
-    expect(head).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME /);
-    expect(line).toMatch(/ delete +accepted .* its job died$/);
-    expect(line).toContain(' viewer ');
-    expect(end).toBe('');
-
-    // Of a route each link has its row, with the ends of the whole; it is found by its name, also when it is gone.
-    const far = reservationIn(
-      await lead.result('reserve', 'gr-uth', 'be-gent1', '--bandwidth', '1G', ...period, '--name', 'far'),
-    );
-    await lead.result('delete', far.id, '--yes');
-    const ofFar = await audit('--reservation', 'far');
-    expect(ofFar).toEqual(await audit('--reservation', far.id));
-    expect(new Set(ofFar.items.map((item) => item.link)).size).toBeGreaterThan(1);
-    expect(new Set(ofFar.items.map(({ action }) => action))).toEqual(new Set(['create', 'delete']));
-    const ends = { reservation: far.id, reservation_name: 'far', site1: 'gr-uth', site2: 'be-gent1' };
-    for (const item of ofFar.items) expect(item).toMatchObject(ends);
-    expect((await audit('--reservation', 'elsewhere')).items).toEqual([]);
-    const table = await run(['serve', 'audit', ...place, '--reservation', 'far', '--limit', '1']);
-    expect(table.stdout).toContain(`, of be-gent1 – gr-uth`);
-    expect(table.stdout).toContain(` ${far.id} (far) `);
-    await server.stop();
-  });
+  // Of a route each link has its row, with the ends of the whole; it is found by its name, also when it is gone.
+  const far = reservationIn(
+    await lead.result('reserve', 'gr-uth', 'be-gent1', '--bandwidth', '1G', ...period, '--name', 'far'),
+  );
+  await lead.result('delete', far.id, '--yes');
+  const ofFar = await audit('--reservation', 'far');
+  expect(ofFar).toEqual(await audit('--reservation', far.id));
+  expect(new Set(ofFar.items.map((item) => item.link)).size).toBeGreaterThan(1);
+  expect(new Set(ofFar.items.map(({ action }) => action))).toEqual(new Set(['create', 'delete']));
+  const ends = { reservation: far.id, reservation_name: 'far', site1: 'gr-uth', site2: 'be-gent1' };
+  for (const item of ofFar.items) expect(item).toMatchObject(ends);
+  const table = await run(['serve', 'audit', ...place, '--reservation', 'far', '--limit', '1']);
+  expect(table.stderr).toContain('--limit 10');
+  expect(table.stdout).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME .*\n.*, of be-gent1 – gr-uth/);
+  await server.stop();
 });
 
-describe('serve audit where there is nothing to read', () => {
-  test('a database of another version is refused, with what to do, and left as it was', async () => {
-    const folder = temporaryFolder();
-    const file = join(folder, 'slices-conn.sqlite');
-    const old = new DatabaseSync(file);
-    old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6373; PRAGMA user_version = 1');
-    old.close();
-    const ended = await newMachine().run(['serve', 'audit', '--data', folder, '--json']);
-    const { exitCode, why, fix } = reportOf(ended);
-    expect(exitCode).toBe(2);
-    expect(why).toContain('The database has schema version 1;');
-    expect(fix).toBe(`mv ${file} ${file}.bad`);
-    const after = new DatabaseSync(file, { readOnly: true });
-    expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 });
-    after.close();
-    expect(readdirSync(folder)).toEqual(['slices-conn.sqlite']);
-  });
-
-  test('an empty PostgreSQL database is exit 2, one that is away exit 7; no password is told', async () => {
-    const { run } = newMachine();
-    const empty = await run(['serve', 'audit', '--database', await postgres.database()]);
-    expect(empty.exitCode).toBe(2);
-    expect(empty.stderr).toContain('No server has kept its data there yet.');
-    const away = `postgres://someone:hunter2@127.0.0.1:${await freePort()}/none`;
-    const ended = await run(['serve', 'audit', '--database', away]);
-    expect(ended.exitCode).toBe(7);
-    expect(ended.stderr).not.toContain('hunter2');
-  });
+test('serve audit of a database of another version is refused, with what to do, and leaves it as it was', async () => {
+  const folder = temporaryFolder();
+  const file = join(folder, 'slices-conn.sqlite');
+  const old = new DatabaseSync(file);
+  old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6373; PRAGMA user_version = 1');
+  old.close();
+  const ended = await newMachine().run(['serve', 'audit', '--data', folder, '--json']);
+  const { exitCode, why, fix } = reportOf(ended);
+  expect(exitCode).toBe(2);
+  expect(why).toContain('The database has schema version 1;');
+  expect(fix).toBe(`mv ${file} ${file}.bad`);
+  const after = new DatabaseSync(file, { readOnly: true });
+  expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 });
+  after.close();
+  expect(readdirSync(folder)).toEqual(['slices-conn.sqlite']);
 });

@@ -1,7 +1,5 @@
-import { copyFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { linkId } from '../../src/contract/links.ts';
@@ -17,12 +15,13 @@ import { newClient, serveHere, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
 const FILE = 'slices-conn.sqlite';
-const Printed = v.strictObject({
-  file: v.string(),
-  bytes: v.number(),
-  reservations: v.number(),
-  database: v.string(),
-});
+/** Puts a copy where a server can be started on it. @returns the folder */
+function restore(copy: string): string {
+  const restored = join(temporaryFolder(), 'restored');
+  mkdirSync(restored, { mode: 0o700 });
+  copyFileSync(copy, join(restored, FILE));
+  return restored;
+}
 
 test('a copy that is made under load holds every reservation that was acknowledged before, and serves', async () => {
   const data = temporaryFolder();
@@ -50,8 +49,9 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const made = await newMachine().run(['--json', 'serve', 'backup', '--data', data, copy]);
   const after = acknowledged.length;
   expect(made).toMatchObject({ exitCode: 0, stderr: '' });
-  const told = v.parse(Printed, JSON.parse(made.stdout));
-  expect(told).toMatchObject({ file: copy, bytes: statSync(copy).size, database: data });
+  const told = JSON.parse(made.stdout);
+  const reservations = expect.any(Number);
+  expect(told).toEqual({ file: copy, bytes: statSync(copy).size, database: data, reservations });
   expect(told.reservations).toBeGreaterThanOrEqual(before.length);
   expect(statSync(copy).mode & 0o777).toBe(0o600);
   // The load went on meanwhile, and goes on.
@@ -62,9 +62,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   server.process.signal('SIGTERM');
   expect((await server.process.ended).exitCode).toBe(0);
 
-  const restored = join(temporaryFolder(), 'restored');
-  mkdirSync(restored, { mode: 0o700 });
-  copyFileSync(copy, join(restored, FILE));
+  const restored = restore(copy);
   const port = await freePort();
   const again = await serveHere('--port', String(port), '--base-url', server.base, '--data', restored);
   // The tokens of before are good: the signing keys came along.
@@ -99,9 +97,7 @@ test('after a restore a command under its idempotency key books again, once (THR
   await person.result('delete', '--yes', deleted.id);
   await server.stop();
 
-  const restored = join(temporaryFolder(), 'restored');
-  mkdirSync(restored, { mode: 0o700 });
-  copyFileSync(copy, join(restored, FILE));
+  const restored = restore(copy);
   const again = await serveHere(...flags, '--data', restored);
   // The ledger has learned meanwhile that the service does not have it.
   expect((await person.command('show', lost.id)).exitCode).toBe(3);
@@ -119,81 +115,36 @@ describe('serve backup', () => {
   const { run } = newMachine();
   const backUp = (...args: string[]) => run(['serve', 'backup', ...args]);
 
-  async function aServersFolder(): Promise<string> {
+  test('copies the database while no server runs, into a folder that is there, and overwrites nothing', async () => {
     const data = temporaryFolder();
     await (await serveHere('--data', data)).stop();
-    return data;
-  }
-
-  test('copies the database while no server runs, and says so on stdout', async () => {
-    const data = await aServersFolder();
     const copy = join(temporaryFolder(), 'copy.sqlite');
-    const made = await backUp('--data', data, copy);
+    // The folder may stand before it.
+    const made = await run(['serve', '--data', data, 'backup', copy]);
     expect(made).toMatchObject({ exitCode: 0, stderr: '' });
     expect(made.stdout).toContain(`Backed up to ${copy}`);
     expect(made.stdout).toContain('0 reservations');
-  });
-
-  test('overwrites nothing', async () => {
-    const data = await aServersFolder();
-    const taken = join(temporaryFolder(), 'taken');
-    writeFileSync(taken, 'mine');
-    const refused = await backUp('--data', data, taken);
-    expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain('It exists already.');
-    expect(readFileSync(taken, 'utf8')).toBe('mine');
-  });
-
-  test('where no server keeps its data there is nothing to copy, and nothing is made', async () => {
-    const data = temporaryFolder();
-    const copy = join(temporaryFolder(), 'copy.sqlite');
+    writeFileSync(copy, 'mine');
     const refused = await backUp('--data', data, copy);
-    expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain('No server keeps its data there.');
-    expect(() => statSync(join(data, FILE))).toThrow();
-    expect(() => statSync(copy)).toThrow();
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('It exists already.') });
+    expect(readFileSync(copy, 'utf8')).toBe('mine');
+    expect((await backUp('--data', data, join(data, 'nowhere', 'copy.sqlite'))).exitCode).toBe(2);
   });
 
+  // What else is no database of a server is in test/store.
   test.each<[string, (path: string) => void, string]>([
+    ['nothing', () => undefined, 'No server keeps its data there.'],
     ['no database', (path) => writeFileSync(path, 'x'.repeat(4096)), 'damaged'],
-    [
-      "another program's",
-      (path) => {
-        const other = new DatabaseSync(path);
-        other.exec('CREATE TABLE mine (x)');
-        other.close();
-      },
-      'another program',
-    ],
-    [
-      'of a newer version',
-      (path) => {
-        const newer = new DatabaseSync(path);
-        newer.exec('PRAGMA user_version = 999');
-        newer.close();
-      },
-      'schema version 999',
-    ],
-  ])('what is %s is not copied', async (_, spoil, says) => {
-    const data = says === 'schema version 999' ? await aServersFolder() : temporaryFolder();
+  ])('of %s makes nothing', async (_, spoil, says) => {
+    const [data, folder] = [temporaryFolder(), temporaryFolder()];
     spoil(join(data, FILE));
-    const folder = temporaryFolder();
+    const before = readdirSync(data);
     const refused = await backUp('--data', data, join(folder, 'copy.sqlite'));
-    expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain(says);
-    expect(() => statSync(join(folder, 'copy.sqlite'))).toThrow();
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) });
+    expect([readdirSync(data), readdirSync(folder)]).toEqual([before, []]);
   });
 
-  test('a folder that is not there: exit 2', async () => {
-    const data = await aServersFolder();
-    const refused = await backUp('--data', data, join(temporaryFolder(), 'nowhere', 'copy.sqlite'));
-    expect(refused.exitCode).toBe(2);
-  });
-
-  test('the folder may stand before it, and no other flag of serve may stand anywhere', async () => {
-    const data = await aServersFolder();
-    const made = await run(['serve', '--data', data, 'backup', join(temporaryFolder(), 'copy.sqlite')]);
-    expect(made.exitCode).toBe(0);
+  test('has no other flag of serve', async () => {
     const refused = await backUp('--database', 'postgres://someone:hunter2@host/none', 'x');
     expect(refused.exitCode).toBe(2);
     expect(refused.stderr).toContain('serve backup has no flag --database.');

@@ -1,26 +1,23 @@
-import { readFileSync } from 'node:fs';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import * as v from 'valibot';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/routes.ts';
 import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
-import { PICTURE } from '../pictures/pictures.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { type Client, newClient, type Served, type Started, serveInProcess, storedLogin } from './served.ts';
 
 describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a browser'), () => {
   let browser: Browser;
   let served: Served;
+  /** The lead's machine. */
   let client: Client;
   beforeAll(async () => {
     [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
+    client = newClient(served.env);
   });
   afterAll(() => browser?.close());
 
   const complaints: string[] = [];
-  beforeEach(() => {
-    client = newClient(served.env);
-  });
   afterEach(() => {
     expect(complaints.splice(0)).toEqual([]);
   });
@@ -42,26 +39,17 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
 
   let only: Page | undefined;
   /** The one page of this file, where nobody is logged in: another one would cost three times as much. */
-  async function openPage({
-    colorScheme = 'light',
-    width = 1280,
-    height = 720,
-  }: {
-    colorScheme?: 'light' | 'dark';
-    width?: number;
-    height?: number;
-  } = {}): Promise<Page> {
+  async function openPage(viewport = { width: 1280, height: 720 }): Promise<Page> {
     only ??= await newPage();
     await only.goto('about:blank');
     await only.context().clearCookies();
-    await only.emulateMedia({ colorScheme });
-    await only.setViewportSize({ width, height });
+    await only.setViewportSize(viewport);
     return only;
   }
 
   /** Starts a login; the address and the code are read as a person reads them. */
-  async function startLogin(): Promise<{ login: Started; address: string; code: string }> {
-    const login = client.start('login');
+  async function startLogin(machine = client): Promise<{ login: Started; address: string; code: string }> {
+    const login = machine.start('login');
     const [, address = '', code = ''] = await login.saw(/^ {2}(http\S+)\n.*\n {2}(\S+)\n/m);
     expect(address).toBe(`${served.addresses.auth_url}/device`);
     expect(code).toMatch(/^[A-Z]{4}(?:-[A-Z]{4}){2}$/);
@@ -103,9 +91,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     return login;
   }
 
-  const overflows = (page: Page) =>
-    page.evaluate<boolean>('document.scrollingElement.scrollWidth > window.innerWidth');
-
   test('a lead logs in and books; in the same browser a viewer logs in, who may look and not delete', async () => {
     const page = await openPage();
     const login = await logIn(page, 'lead');
@@ -117,16 +102,18 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     expect(booked).toMatchObject({ verified: true, source: 'service' });
     const { id, created_by } = reservationIn(booked);
 
-    const { login: second, address, code } = await startLogin();
+    const viewer = newClient(served.env);
+    const { login: second, address, code } = await startLogin(viewer);
     await enterCode(page, address, code);
     expect(await page.getByRole('radio', { name: 'lead' }).isChecked()).toBe(true);
     await page.getByRole('radio', { name: 'viewer' }).check();
     await page.getByRole('button', { name: 'Log in' }).click();
     expect((await second.ended).exitCode).toBe(0);
-    const shown = await client.result('show', id);
+    expect(await viewer.command('experiment', 'use', 'demo')).toMatchObject({ exitCode: 0 });
+    const shown = await viewer.result('show', id);
     expect(reservationIn(shown)).toEqual(reservationIn(booked));
-    expect(await client.result('status')).not.toMatchObject({ tokens: [{ sub: created_by }] });
-    const refused = reportOf(await client.command('--json', 'delete', '--yes', id));
+    expect(await viewer.result('status')).not.toMatchObject({ tokens: [{ sub: created_by }] });
+    const refused = reportOf(await viewer.command('--json', 'delete', '--yes', id));
     expect(refused).toMatchObject({ exitCode: 5, code: 'role_not_allowed', httpStatus: 403 });
     expect(refused.message).toContain('viewer');
     expect(await client.command('show', id)).toMatchObject({ exitCode: 0 });
@@ -156,29 +143,25 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     await page.getByText('is logged in as admin').waitFor();
   });
 
-  test.each([true, false])(
-    'at 375 × 667 the choice to log in needs no scrolling; a machine: %s',
-    async (isMachine) => {
-      const { client_id } = served.addresses;
-      const { verification_uri_complete } = await askForCode(isMachine ? `${client_id}-ci` : client_id);
-      const page = await openPage({ width: 375, height: 667 });
-      await page.goto(verification_uri_complete);
-      const [logIn, deny] = [
-        page.getByRole('button', { name: 'Log in' }),
-        page.getByRole('button', { name: 'Deny' }),
-      ];
-      for (const button of [logIn, deny]) {
-        const { y = 0, height = 0 } = (await button.boundingBox()) ?? {};
-        expect(height).toBeGreaterThanOrEqual(24);
-        expect(y + height).toBeLessThanOrEqual(667);
-      }
-      const [main, quiet] = await page.evaluate<string[]>(
-        '[...document.querySelectorAll("button")].map((button) => getComputedStyle(button).backgroundColor)',
-      );
-      expect(quiet).toBe('rgba(0, 0, 0, 0)');
-      expect(main).not.toBe(quiet);
-    },
-  );
+  test('at 375 × 667 the choice to log in needs no scrolling, for a machine either, of which most is said', async () => {
+    const { verification_uri_complete } = await askForCode(`${served.addresses.client_id}-ci`);
+    const page = await openPage({ width: 375, height: 667 });
+    await page.goto(verification_uri_complete);
+    const [logIn, deny] = [
+      page.getByRole('button', { name: 'Log in' }),
+      page.getByRole('button', { name: 'Deny' }),
+    ];
+    for (const button of [logIn, deny]) {
+      const { y = 0, height = 0 } = (await button.boundingBox()) ?? {};
+      expect(height).toBeGreaterThanOrEqual(24);
+      expect(y + height).toBeLessThanOrEqual(667);
+    }
+    const [main, quiet] = await page.evaluate<string[]>(
+      '[...document.querySelectorAll("button")].map((button) => getComputedStyle(button).backgroundColor)',
+    );
+    expect(quiet).toBe('rgba(0, 0, 0, 0)');
+    expect(main).not.toBe(quiet);
+  });
 
   describe('/api-docs', () => {
     /** The one page, with what earlier tests have unfolded: it is loaded once, unless it has shown something else since. */
@@ -210,20 +193,13 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
       expect(await page.locator('.opblock').count()).toBe(Object.keys(ROUTES).length);
       for (const width of [320, 1440]) {
         await page.setViewportSize({ width, height: 800 });
-        expect(await overflows(page), String(width)).toBe(false);
+        const overflows = 'document.scrollingElement.scrollWidth > window.innerWidth';
+        expect(await page.evaluate<boolean>(overflows), String(width)).toBe(false);
       }
     });
 
-    test('a key set can be asked for', async () => {
-      const { status, body } = await tryOut(await openDocs(), 'connectivityKeySet');
-      expect(status).toBe('200');
-      expect(body).toMatchObject({
-        keys: [{ kty: 'EC', crv: 'P-256', kid: expect.stringMatching(/^[\w-]{43}$/) }],
-      });
-    });
-
     test('says where the tokens come from; with those of a login a link can be booked', async () => {
-      await logIn(await openPage(), 'lead');
+      // Of the first test.
       const { accessToken } = storedLogin(client);
       const { token } = v.parse(
         v.object({ token: v.string() }),
@@ -257,57 +233,4 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
       await page.close();
     });
   });
-
-  test.each([
-    ['light', 'rgb(255, 255, 255)'],
-    ['dark', 'rgb(13, 17, 23)'],
-  ] as const)(
-    "the README's picture, %s: strict XML, readable, and no text upon another",
-    async (colorScheme, back) => {
-      const svg = readFileSync(PICTURE, 'utf8');
-      for (const width of [600, 1200]) {
-        const page = await openPage({ colorScheme, width, height: 500 });
-        const address = `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`;
-        await page.setContent(`<img alt="" style="width:100%" src="${address}">`);
-        expect(await page.evaluate('document.images[0].naturalWidth')).toBe(800);
-        // Of wrong XML a browser would show an error in its place.
-        await page.goto(address);
-        expect(await page.evaluate('document.documentElement.localName')).toBe('svg');
-        expect(await page.evaluate(`getComputedStyle(document.querySelector('.back')).fill`)).toBe(back);
-        expect(await page.evaluate(OVERLAPS)).toEqual([]);
-        const contrasts = v.parse(v.array(v.number()), await page.evaluate(PICTURE_CONTRASTS));
-        expect(contrasts.length).toBeGreaterThan(10);
-        expect(Math.min(...contrasts)).toBeGreaterThanOrEqual(4.5);
-      }
-    },
-  );
 });
-
-/** Relative luminance of a CSS colour (WCAG 2.2, "relative luminance"). */
-const LUMINANCE = `
-  const luminance = (color) => {
-    const [r, g, b] = color.match(/[\\d.]+/g).map((part) => {
-      const share = Number(part) / 255;
-      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
-    });
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-  }`;
-
-/** The contrast of each text of an SVG picture to its background. */
-const PICTURE_CONTRASTS = `(() => {
-  ${LUMINANCE};
-  const back = luminance(getComputedStyle(document.querySelector('.back')).fill);
-  return [...document.querySelectorAll('text')].map((text) => {
-    const own = luminance(getComputedStyle(text).fill);
-    return (Math.max(own, back) + 0.05) / (Math.min(own, back) + 0.05);
-  });
-})()`;
-
-/** The texts of an SVG picture that leave it, or lie upon another. */
-const OVERLAPS = `(() => {
-  const picture = document.documentElement.getBoundingClientRect();
-  const boxes = [...document.querySelectorAll('text')].map((text) => ({ text: text.textContent, box: text.getBoundingClientRect() }));
-  const touch = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
-  return boxes.filter(({ box }, at) => box.left < picture.left || box.right > picture.right || box.bottom > picture.bottom
-    || boxes.some((other, index) => index < at && touch(box, other.box))).map(({ text }) => text);
-})()`;

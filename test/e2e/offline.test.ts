@@ -1,22 +1,18 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { type Machine, newMachine, reportOf, reservationIn, tagsOf, typed } from './command.ts';
+import { type Machine, newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
 
 const HOUR = 3_600_000;
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
-const NOW_FOR_2H = [...LINK, '--start-now', '--for', '2h'];
 const LATER = [...LINK, '--start', '+1h', '--for', '2h'];
 
 describe('the life of a reservation', () => {
-  test('reserve, list, show, update, delete, each a process of its own', async () => {
+  test('reserve, list, show, update, delete: each process finds what another has left', async () => {
     const { json: here, run } = newMachine();
     const json = async (...args: string[]) =>
       JSON.parse((await run(['--offline', '--json', ...args], { ownProcess: true })).stdout);
     const booked = await json(...LATER);
     const reservation = reservationIn(booked);
     const { id } = reservation;
-    expect(Object.keys(booked)).toEqual(['reservation', 'verified', 'token', 'claims', 'source']);
     expect(booked).toMatchObject({
       verified: true,
       token: expect.stringMatching(/^eyJ/),
@@ -30,56 +26,16 @@ describe('the life of a reservation', () => {
     });
     // The others in the test's process.
     expect(reservationIn(await here('show', id))).toEqual(reservation);
-
-    const end = Date.parse(reservation.end_date);
-    const longer = reservationIn(await json('update', id, '--extend', '1h'));
-    expect(longer).toEqual({ ...reservation, end_date: new Date(end + HOUR).toISOString() });
-
-    const shorter = reservationIn(await here('update', id, '--for', '30m'));
-    const start = Date.parse(reservation.start_date);
-    expect(shorter).toEqual({ ...reservation, end_date: new Date(start + HOUR / 2).toISOString() });
-
-    const wider = reservationIn(await here('update', id, '--bandwidth', '2.5G'));
-    expect(wider).toEqual({ ...shorter, bandwidth: 2500 });
-
+    const end = Date.parse(reservation.end_date) + HOUR;
+    const wider = reservationIn(await here('update', id, '--extend', '1h', '--bandwidth', '2.5G'));
+    expect(wider).toEqual({ ...reservation, end_date: new Date(end).toISOString(), bandwidth: 2500 });
     const impossible = await run(['--offline', '--json', 'update', id, '--bandwidth', '101G']);
-    expect(reportOf(impossible)).toMatchObject({
-      code: 'bandwidth_unavailable',
-      exitCode: 6,
-      httpStatus: 422,
-    });
+    expect(reportOf(impossible)).toMatchObject({ code: 'bandwidth_unavailable', exitCode: 6 });
     expect(reservationIn(await here('show', id))).toEqual(wider);
-
-    expect(await json('delete', '--yes', id)).toEqual({
-      items: [{ id, deleted: true, again: expect.stringMatching(/^slices-conn .*reserve /) }],
-    });
+    expect(await here('delete', '--yes', id)).toMatchObject({ items: [{ id, deleted: true }] });
     expect(await here('list')).toEqual({ items: [] });
-    expect(await here('list', '--all')).toMatchObject({
-      items: [{ id, state: 'deleted', source: 'ledger' }],
-    });
+    expect(await here('list', '--all')).toMatchObject({ items: [{ id, state: 'deleted' }] });
     expect(tagsOf(reservationIn(await here(...LATER)))).toEqual(tagsOf(reservation));
-  });
-
-  test('without --json: the link, its tags, and that the token is verified', async () => {
-    const { run } = newMachine();
-    const { exitCode, stdout, stderr } = await run(['--offline', ...NOW_FOR_2H]);
-    expect(exitCode).toBe(0);
-    expect(stderr).toBe('');
-    expect(stdout).toMatch(/experiment +demo \(exp_\S+\)\n/);
-    expect(stdout).toMatch(/^Reserved be-gent1 – pl-poznan1, 1 Gbps\n/);
-    expect(stdout.match(/[SC]-tag \d+/g)).toHaveLength(4);
-    expect(stdout).toContain('verified: signed by http://offline.localhost');
-    expect(stdout).toMatch(/from +\w{3} \d+ \w{3} \d\d:\d\d UTC \(now\)\n/);
-    expect(stdout).toMatch(/until +\w{3} \d+ \w{3} \d\d:\d\d \(in 2 h\)\n/);
-  });
-
-  test('a link booked for 2h from now lasts two hours and not less', async () => {
-    const { json } = newMachine();
-    const { start_date, end_date } = reservationIn(await json(...NOW_FOR_2H));
-    const lasts = Date.parse(end_date) - Date.parse(start_date);
-    expect(lasts).toBeGreaterThanOrEqual(2 * HOUR);
-    expect(lasts).toBeLessThanOrEqual(2 * HOUR + 6000);
-    expect(end_date).toMatch(/\.000Z$/);
   });
 
   test('four concurrent reserves get different tags, even while the database is created', async () => {
@@ -92,46 +48,6 @@ describe('the life of a reservation', () => {
     for (const place of [0, 1, 2, 3])
       expect(new Set(tags.map((own) => own[place]))).toHaveProperty('size', 4);
     expect((await json('list'))['items']).toHaveLength(4);
-  });
-});
-
-test('show --save writes the signed reservation, and replaces a file only with --yes', async () => {
-  const { home, json, run } = newMachine();
-  const { id } = reservationIn(await json(...LATER));
-  const file = join(home, 'link.jwt');
-  const { token } = await json('show', id, '--save', file);
-  expect([readFileSync(file, 'utf8'), statSync(file).mode & 0o777]).toEqual([`${token}\n`, 0o600]);
-  writeFileSync(file, 'another');
-  const unasked = await run(['--offline', '--json', 'show', id, '--save', file]);
-  expect(reportOf(unasked)).toMatchObject({ code: 'usage', exitCode: 2 });
-  expect(readFileSync(file, 'utf8')).toBe('another');
-  const replaced = await run(['--offline', 'show', id, '--save', file, '--yes']);
-  expect(replaced.stdout).toContain(`saved to ${file}`);
-  expect((await run(['--offline', 'verify', file])).exitCode).toBe(0);
-});
-
-describe('deleting', () => {
-  test('without a terminal and without --yes: 2, nothing is deleted, and the suggested command deletes', async () => {
-    const { json, run } = newMachine();
-    const { id } = reservationIn(await json(...LATER));
-    const report = reportOf(await run(['--offline', '--json', 'delete', id], { stdin: 'y\n' }));
-    expect(report).toMatchObject({ code: 'usage', exitCode: 2 });
-    expect((await json('list'))['items']).toHaveLength(1);
-    expect((await run(typed(report.fix))).exitCode).toBe(0);
-    expect((await json('list'))['items']).toEqual([]);
-  });
-});
-
-describe('the suggested next step works when typed', () => {
-  test('several active experiments: 2, and the suggested `use` resolves it', async () => {
-    const { json, run } = newMachine();
-    await json('experiment', 'create', 'second', '--end', '+1d');
-    const { code, exitCode, why, fix } = reportOf(await run(['--offline', '--json', 'list']));
-    expect([code, exitCode]).toEqual(['usage', 2]);
-    expect(why).toMatch(/demo \(exp_\S+\), second \(exp_\S+\)/);
-    expect((await run(typed(fix))).exitCode).toBe(0);
-    const { exitCode: then, stderr } = await run(['--offline', 'list']);
-    expect([then, stderr]).toEqual([0, '']);
   });
 });
 
@@ -149,13 +65,10 @@ describe('choosing a project and an experiment', () => {
       { name: 'second', role: 'lead', description: 'to try' },
     ]);
     expect(await own.json('project', 'list')).toMatchObject({ items: [{ name: 'demo', role: 'lead' }] });
-    expect(await own.json('experiment', 'show', 'second')).toMatchObject({ experiment: { name: 'second' } });
     await own.json('experiment', 'use', 'second');
     expect(await own.json('experiment', 'show')).toMatchObject({ experiment: { name: 'second' } });
     const table = await own.run(['--offline', 'experiment', 'list']);
     expect(table.stdout).toMatch(/^second \(in use\)/m);
-    const twice = await own.run(['--offline', '--json', 'experiment', 'create', 'second', '--end', '+1d']);
-    expect(reportOf(twice)).toMatchObject({ code: 'name_taken', exitCode: 2 });
   });
 
   test('project and experiment tokens: the token alone, or with its claims under --json', async () => {
@@ -163,13 +76,8 @@ describe('choosing a project and an experiment', () => {
       const plain = await own.run(['--offline', noun, 'token', 'demo']);
       expect([plain.exitCode, plain.stderr]).toEqual([0, '']);
       expect(plain.stdout).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
-      const { token, claims } = await own.json(noun, 'token', 'demo');
-      expect(token).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+$/);
-      expect(claims).toMatchObject({
-        name: 'demo',
-        iss: 'http://offline.localhost/portal',
-        act: { role: 'lead' },
-      });
+      const { claims } = await own.json(noun, 'token', 'demo');
+      expect(claims).toMatchObject({ name: 'demo', iss: 'http://offline.localhost/portal' });
       const verified = await own.run(['--offline', '--json', 'verify'], { stdin: plain.stdout });
       expect(JSON.parse(verified.stdout)).toMatchObject({ verified: true, kind: noun, reservation: null });
     }

@@ -1,12 +1,9 @@
-import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { parseExposition, sampleOf } from '../fixtures/exposition.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
-import { freePort } from '../fixtures/postgres.ts';
-import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { sendOverWire } from '../fixtures/wire.ts';
-import { newMachine, reservationIn } from './command.ts';
-import { newClient, type ServedHere, serveHere, serveInProcess } from './served.ts';
+import { newMachine } from './command.ts';
+import { type ServedHere, serveHere, serveInProcess } from './served.ts';
 
 /** One request under a Host of its own. */
 async function ask(url: string, { method = 'GET', host }: { method?: string; host?: string } = {}) {
@@ -81,37 +78,4 @@ test('serve --drain: told to stop, it is not ready any more, takes requests for 
   expect((await ask(`${base}/.well-known/jwks.json`)).status).toBe(200);
   expect(server.process.output.exitCode).toBe(null);
   expect((await server.process.ended).exitCode).toBe(0);
-});
-
-test('serve --administrator: who is named releases what another left behind', async () => {
-  const place = ['--data', temporaryFolder(), '--port', String(await freePort())];
-  const asLead = await serveHere(...place, '--auto-approve', 'lead');
-  const [lead, viewer] = [newClient(asLead.env), newClient(asLead.env)];
-  expect((await lead.command('login')).exitCode).toBe(0);
-  const booking = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
-  const { id, created_by } = reservationIn(await lead.result('reserve', ...booking));
-  expect(await stopped(asLead)).toBe(0);
-
-  const asViewer = await serveHere(...place, '--auto-approve', 'viewer');
-  expect((await viewer.command('login')).exitCode).toBe(0);
-  const Status = v.object({ tokens: v.array(v.object({ kind: v.string(), sub: v.nullable(v.string()) })) });
-  const { tokens } = v.parse(Status, await viewer.result('status'));
-  const named = tokens.find(({ kind }) => kind === 'user')?.sub ?? '';
-  const release = ['delete', id, '--as-administrator', '--reason', 'its job died', '--yes'];
-  expect((await viewer.command(...release)).exitCode).toBe(5);
-  expect(await stopped(asViewer)).toBe(0);
-
-  const server = await serveHere(...place, '--administrator', named, '--administrator', 'user_h_another');
-  expect(await viewer.result(...release)).toMatchObject({
-    items: [{ id, deleted: true, reason: 'its job died', reservation: { created_by } }],
-  });
-  expect((await lead.command('show', id)).exitCode).toBe(3);
-  const [line] = /^.*"deleted".*$/m.exec(server.output.stderr) ?? [];
-  expect(JSON.parse(line ?? '')).toMatchObject({
-    reservation: id,
-    by: named,
-    reason: 'its job died',
-    created_by,
-  });
-  expect(await stopped(server)).toBe(0);
 });

@@ -1,5 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type OtherProvider, otherProvider, USER_CODE } from '../fixtures/other-provider.ts';
 import { IDS } from '../fixtures/tokens.ts';
 import { type Ended, reportOf, typed } from './command.ts';
@@ -21,122 +20,46 @@ function machineAt(provider: OtherProvider) {
   return { client, printed, pauses, run };
 }
 
-describe('services by another hand, with an opaque token and no refresh', () => {
-  let provider: OtherProvider;
-  let machine: ReturnType<typeof machineAt>;
-  let login: Ended;
-  beforeAll(async () => {
-    provider = await otherProvider({ polls: ['authorization_pending', 'slow_down', 'tokens'] });
-    machine = machineAt(provider);
-    login = await machine.run('login', '--debug');
-  });
-
-  test('login prints the address, the code, and that the token is opaque', () => {
-    const { stdout, stderr, exitCode } = login;
-    expect(provider.objections).toEqual([]);
-    expect(stderr).toContain(`\n  ${provider.addresses.auth_url}/activate\n`);
-    expect(stderr).toContain(`\n  ${USER_CODE}\n`);
-    expect(stdout).toContain('unknown: the token is opaque');
-    expect(stdout).toContain('no expiry known');
-    expect(stdout).toContain('the session ends with it');
-    expect(exitCode).toBe(0);
-  });
-
-  test('polls come 5 s apart where no interval is given, and 5 s later still after slow_down', () => {
-    expect(provider.polls).toHaveLength(3);
-    expect(machine.pauses).toEqual([5000, 5000, 10_000]);
-  });
-
-  test('status --json: who and until when are null', async () => {
-    const { exitCode, stdout, stderr } = await machine.run('status', '--json');
-    expect(JSON.parse(stdout)).toEqual({
-      profile: 'local',
-      addresses: provider.addresses,
-      sub: null,
-      name: null,
-      roles: (['project', 'experiment'] as const).map((kind) => ({
-        kind,
-        id: IDS[kind],
-        name: 'demo',
-        role: 'lead',
-        expires_at: null,
-      })),
-      experiment: { id: IDS.experiment, name: 'demo', from: 'only', where: 'the only active one' },
-      tokens: [{ kind: 'user', source: 'login', sub: null, expires_at: null }],
-    });
-    expect([exitCode, stderr]).toEqual([0, '']);
-  });
-
-  test('project and experiment are found by records with hardly a member', async () => {
-    for (const noun of ['project', 'experiment'] as const) {
-      const { exitCode, stdout } = await machine.run(noun, 'list', '--json', '--debug');
-      expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS[noun], name: 'demo' }] });
-      expect(exitCode).toBe(0);
-    }
-  });
-
-  test('reserve: the answer is verified by the service’s own key set', async () => {
-    const { exitCode, stdout, stderr } = await machine.run(...BOOK, '--json');
-    expect(stderr).toBe('');
-    expect(JSON.parse(stdout)).toMatchObject({
-      verified: true,
-      source: 'service',
-      reservation: { id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
-      claims: { iss: provider.addresses.base_url },
-    });
-    expect(exitCode).toBe(0);
-    expect(provider.requests).toContain('GET /net/.well-known/jwks.json');
-    expect(provider.objections).toEqual([]);
-  });
-
-  test('list says that the service has no list, and asks for each that this machine knows', async () => {
-    const { exitCode, stdout, stderr } = await machine.run('list', '--json');
-    expect(stderr).toMatch(/^This service does not list reservations/m);
-    expect(JSON.parse(stdout)).toMatchObject({ items: [{ id: IDS.reservation, source: 'service' }] });
-    expect(exitCode).toBe(0);
-  });
-
-  test('logout forgets the token, and status is 4 from then on', async () => {
-    expect(readFileSync(machine.client.credentials, 'utf8')).toContain('canary');
-    const asked = provider.requests.length;
-    const { exitCode, stdout } = await machine.run('logout', '--debug');
-    expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
-    expect(exitCode).toBe(0);
-    expect(machine.client.logins).toEqual([]);
-    expect(provider.requests.slice(asked).filter((request) => request.startsWith('POST'))).toEqual([]);
-    expect(reportOf(await machine.run('status', '--json', '--debug'))).toMatchObject({
-      exitCode: 4,
-      code: 'not_logged_in',
-      fix: 'slices-conn login',
-    });
-  });
-
-  test('no secret was printed by any of these', () => {
-    const printed = machine.printed.join('\n');
-    expect(printed).toContain(USER_CODE);
-    for (const secret of provider.secrets) {
-      expect(printed).not.toContain(secret);
-      expect(printed).not.toContain(encodeURIComponent(secret));
-    }
-  });
-});
-
-test('a refresh token without a revocation endpoint: logout says that the session lasts', async () => {
-  const provider = await otherProvider({ polls: ['tokens'], interval: 1, refreshToken: 'canary-refresh' });
-  const { run, client, printed } = machineAt(provider);
-  expect(await run('login', '--debug')).toMatchObject({ exitCode: 0 });
-  expect(readFileSync(client.credentials, 'utf8')).toContain('canary-refresh');
-  const { exitCode, stdout, stderr } = await run('logout');
-  expect(stderr).toBe(
-    'The session could not be ended at the identity provider, where it lasts until it expires. ' +
-      'The identity provider offers no revocation.\n',
-  );
-  expect(stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
-  expect(exitCode).toBe(0);
-  expect(client.logins).toEqual([]);
-  expect(await run('status')).toMatchObject({ exitCode: 4 });
-  for (const secret of provider.secrets) expect(printed.join('\n')).not.toContain(secret);
+test('services by another hand, with an opaque token and no refresh: from login to logout, and no secret is printed', async () => {
+  const provider = await otherProvider({ polls: ['authorization_pending', 'slow_down', 'tokens'] });
+  const { client, printed, pauses, run } = machineAt(provider);
+  const login = await run('login', '--debug');
   expect(provider.objections).toEqual([]);
+  expect(login.stderr).toContain(`\n  ${provider.addresses.auth_url}/activate\n`);
+  expect(login.stderr).toContain(`\n  ${USER_CODE}\n`);
+  for (const said of ['unknown: the token is opaque', 'no expiry known', 'the session ends with it'])
+    expect(login.stdout).toContain(said);
+  expect(login.exitCode).toBe(0);
+  // Polls come 5 s apart where no interval is given, and 5 s later still after slow_down.
+  expect(provider.polls).toHaveLength(3);
+  expect(pauses).toEqual([5000, 5000, 10_000]);
+
+  const status = await run('status', '--json');
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    ...{ profile: 'local', addresses: provider.addresses, sub: null, name: null },
+    roles: (['project', 'experiment'] as const).map((kind) => ({
+      ...{ kind, id: IDS[kind], name: 'demo', role: 'lead', expires_at: null },
+    })),
+    tokens: [{ kind: 'user', source: 'login', sub: null, expires_at: null }],
+  });
+  const booked = await run(...BOOK, '--json');
+  expect(booked.stderr).toBe('');
+  expect(JSON.parse(booked.stdout)).toMatchObject({
+    ...{ verified: true, source: 'service', claims: { iss: provider.addresses.base_url } },
+    reservation: { id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
+  });
+  const listed = await run('list', '--json');
+  expect(listed.stderr).toMatch(/^This service does not list reservations/m);
+  expect(JSON.parse(listed.stdout)).toMatchObject({ items: [{ id: IDS.reservation, source: 'service' }] });
+
+  const asked = provider.requests.length;
+  expect((await run('logout', '--debug')).stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
+  expect(client.logins).toEqual([]);
+  expect(provider.requests.slice(asked).filter((request) => request.startsWith('POST'))).toEqual([]);
+  expect(await run('status')).toMatchObject({ exitCode: 4 });
+  expect(provider.objections).toEqual([]);
+  for (const secret of provider.secrets)
+    for (const text of [secret, encodeURIComponent(secret)]) expect(printed.join('\n')).not.toContain(text);
 });
 
 test('an identity provider that calls itself by another address: the next step accepts it, for this login alone', async () => {

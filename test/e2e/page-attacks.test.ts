@@ -1,21 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { Browser as Person } from '../fixtures/identity.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { approveAt, approvePageLogin, logInToPage } from '../fixtures/page.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess } from './served.ts';
-
-/** Logs in at the page by its button. */
-async function logIn(page: Page, base: string, user: string): Promise<void> {
-  await page.goto(base);
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByRole('radio', { name: user }).check();
-  await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByText(`Logged in as ${user}`).waitFor();
-}
 
 /** For both kinds of attackers; their cookies are kept apart by contexts. */
 let browser: Browser;
@@ -45,7 +36,8 @@ describe.skipIf(withoutChromium)(
       });
       foreign = `http://localhost:${await listenOnLoopback(evil, 'localhost')}/`;
       page = await browser.newPage();
-      await logIn(page, base, 'lead');
+      await page.goto(base);
+      await logInByHand(page, 'lead');
     });
     afterAll(() => evil?.close().closeAllConnections());
 
@@ -85,26 +77,6 @@ describe.skipIf(withoutChromium)(
       await tab.context().close();
     });
 
-    test('that reads gets nothing: neither with cookies nor without', async () => {
-      await page.goto(foreign);
-      for (const options of [
-        `{ credentials: 'include' }`,
-        `{ credentials: 'include', mode: 'no-cors' }`,
-        '{}',
-      ]) {
-        const read = `fetch('${base}/ui/api/session', ${options}).then((reply) => reply.text()).catch(() => 'blocked')`;
-        expect(['', 'blocked']).toContain(await inPage(read));
-      }
-      const script = `new Promise((resolve) => {
-      const element = document.createElement('script');
-      element.onload = () => resolve('loaded');
-      element.onerror = () => resolve('blocked');
-      element.src = '${base}/ui/page.js';
-      document.body.append(element);
-    })`;
-      expect(await inPage(script)).toBe('blocked');
-    });
-
     test('that posts changes nothing: by fetch, by a form, by a form in text', async () => {
       const booking = `JSON.stringify({ site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: '1', start_date: null, end_date: new Date(Date.now() + 3600e3).toISOString(), tokens: [] })`;
       for (const path of ['/ui/logout', '/ui/api/connectivity?start_now=true']) {
@@ -128,36 +100,6 @@ describe.skipIf(withoutChromium)(
           await page.waitForURL(({ href }) => href.startsWith(base));
         }
       }
-      expect(await state()).toEqual({ user: 'lead', reservations: 0 });
-    });
-
-    test('that frames shows nothing', async () => {
-      await page.goto(foreign);
-      for (const path of ['/', '/ui/callback', '/ui/api/session']) {
-        const shown = await inPage<string>(`new Promise((resolve) => {
-        const frame = document.createElement('iframe');
-        frame.onload = () => { try { resolve(String(frame.contentDocument)); } catch (error) { resolve('blocked'); } };
-        frame.src = '${base}${path}';
-        document.body.append(frame);
-      })`);
-        // Of a page that can't be framed, Chromium shows an error of its own, which is of no origin.
-        expect(['blocked', 'null']).toContain(shown);
-        await expect.poll(() => page.frames()[1]?.url(), { timeout: PATIENCE }).toMatch(/^chrome-error:/);
-        await page.goto(foreign);
-      }
-    });
-
-    test('that opens the login or the page gets no hold of it', async () => {
-      await page.goto(foreign);
-      const opened = page.context().waitForEvent('page');
-      await inPage(`(window.other = window.open('${base}/'), undefined)`);
-      const other = await opened;
-      await other.waitForLoadState();
-      expect(await inPage('window.other.closed')).toBe(true);
-      await other.goto(foreign);
-      await other.evaluate(`location.href = '${base}/ui/callback?code=x&state=y'`);
-      await other.getByText('The login failed.').first().waitFor();
-      expect(new URL(other.url()).pathname).toBe('/');
       expect(await state()).toEqual({ user: 'lead', reservations: 0 });
     });
   },
@@ -188,7 +130,7 @@ describe.skipIf(withoutChromium)(
       const page = await (await browser.newContext()).newPage();
       page.setDefaultTimeout(PATIENCE);
       await page.goto(base);
-      if (user !== undefined) await logIn(page, base, user);
+      if (user !== undefined) await logInByHand(page, user);
       return page;
     }
     /** Its own browser, which plants its cookies in the browsers that come to it. */

@@ -1,9 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:https';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
-import { listenOnLoopback } from '../fixtures/loopback.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Machine, newMachine } from './command.ts';
 import { providerReply, record, type Served, serveHere } from './served.ts';
 
@@ -80,44 +77,5 @@ describe('row 5: plain http beyond loopback', () => {
       client_id: 'lab-client',
       scope: 'openid lab',
     });
-  });
-});
-
-describe('certificates', () => {
-  let requests: string[];
-  const server = createServer({ cert: SERVER_CERTIFICATE, key: SERVER_KEY }, ({ url = '' }, reply) => {
-    requests.push(url);
-    reply.writeHead(404).end();
-  });
-  let address = '';
-  beforeAll(async () => {
-    address = `https://127.0.0.1:${await listenOnLoopback(server)}`;
-  });
-  afterAll(() => {
-    server.close().closeAllConnections();
-  });
-
-  let theirs: string;
-  let others: string;
-  beforeEach(async () => {
-    requests = [];
-    [theirs, others] = [join(own.home, 'theirs.pem'), join(own.home, 'others.pem')];
-    writeFileSync(theirs, SERVER_CERTIFICATE);
-    writeFileSync(others, OTHER_CERTIFICATE);
-    await printed(['profile', 'set', 'lab', ...addressesOf(address)]);
-    await printed(['profile', 'use', 'lab']);
-  });
-
-  /** Whether a login gets through to the server, which does not know what it wants. */
-  async function reaches(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-    requests = [];
-    const { exitCode, stderr } = await own.run([...args, 'login'], { env });
-    expect([exitCode, stderr]).not.toEqual([0, '']);
-    return requests.length > 0;
-  }
-
-  test('that Node trusts stay trusted beside them', async () => {
-    expect(await reaches([], { NODE_EXTRA_CA_CERTS: theirs })).toBe(true);
-    expect(await reaches(['--ca-file', others], { NODE_EXTRA_CA_CERTS: theirs })).toBe(true);
   });
 });

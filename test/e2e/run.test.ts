@@ -1,16 +1,23 @@
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { PATIENCE } from '../fixtures/patience.ts';
-import { freePort } from '../fixtures/postgres-server.ts';
 import { environmentIn, startCommand, startProgram } from '../fixtures/program.ts';
-import { openProxy, type ProxyPoint } from '../fixtures/proxy.ts';
+import type { ProxyPoint } from '../fixtures/proxy.ts';
 import { reportOf } from './command.ts';
-import { age, type Client, LAUNCHER, newClient, type Served, type Started, serveHere } from './served.ts';
+import {
+  age,
+  type Client,
+  LAUNCHER,
+  newClient,
+  record,
+  type Served,
+  type Started,
+  serveBehindProxy,
+  serveHere,
+} from './served.ts';
 
 const RUN = ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
 /** Commands of a shell that says when it has begun. */
@@ -64,33 +71,21 @@ function processesWith(variable: string): number[] {
   return all.filter((id) => environment(id).split('\0').includes(variable)).map(Number);
 }
 
-describe.each(['a server', 'no network'])('with %s', (where) => {
-  const flags = where === 'a server' ? [] : ['--offline'];
-  const machine = (): Promise<Client> => (where === 'a server' ? loggedIn() : Promise.resolve(newClient({})));
-
-  test('streams and exit code are the command’s, and nothing is left', async () => {
-    const client = await machine();
-    const command = [
-      '--',
-      'sh',
-      '-c',
-      'cat; cat "$SLICES_CONN_RESERVATION_FILE" >proof; ls -l "$SLICES_CONN_RESERVATION_FILE" >mode; echo "$SLICES_CONN_BANDWIDTH" >&2; exit 7',
-    ];
-    const ended = await client.run([...flags, ...RUN, ...command], {
-      stdin: 'from stdin\n',
-      ownProcess: true,
-      env: where === 'a server' ? served.env : {},
-    });
-    expect(ended).toMatchObject({ exitCode: 7, stdout: 'from stdin\n' });
-    expect(ended.stderr).toMatch(/^Reserved .*\n1000\nDeleted .*\n$/);
-    expect(readFileSync(join(client.home, 'mode'), 'utf8')).toMatch(/^-rw------- /);
-    // It was signed, and this machine has deleted its reservation since.
-    const verified = await client.command(...flags, '--json', 'verify', 'proof');
-    expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
-    expect(readdirSync(join(client.state, 'run'))).toEqual([]);
-    const { items } = await client.result(...flags, 'list');
-    expect(items).toEqual([]);
+test('streams and exit code are the command’s, and nothing is left', async () => {
+  const client = await loggedIn();
+  const file = '"$SLICES_CONN_RESERVATION_FILE"';
+  const commands = `cat; cat ${file} >proof; ls -l ${file} >mode; echo "$SLICES_CONN_BANDWIDTH" >&2; exit 7`;
+  const ended = await client.run([...RUN, '--', 'sh', '-c', commands], {
+    ...{ stdin: 'from stdin\n', ownProcess: true, env: served.env },
   });
+  expect(ended).toMatchObject({ exitCode: 7, stdout: 'from stdin\n' });
+  expect(ended.stderr).toMatch(/^Reserved .*\n1000\nDeleted .*\n$/);
+  expect(readFileSync(join(client.home, 'mode'), 'utf8')).toMatch(/^-rw------- /);
+  // It was signed, and this machine has deleted its reservation since.
+  const verified = await client.command('--json', 'verify', 'proof');
+  expect(reportOf(verified)).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
+  expect(readdirSync(join(client.state, 'run'))).toEqual([]);
+  expect(await booked(client)).toEqual([]);
 });
 
 test('row 115: a command gets no tokens unless it is to call this program itself', async () => {
@@ -111,23 +106,16 @@ test('row 115: a command gets no tokens unless it is to call this program itself
 
 test.each<[string, number, string]>([
   ['no-such-command', 127, 'There is no command "no-such-command".'],
-  ['./no-such-file', 127, 'There is no such file.'],
-  ['./plain', 126, `The command "./plain" can't be started.`],
   ['/tmp', 126, `The command "/tmp" can't be started.`],
 ])('%s: %i, and nothing is booked', async (command, exitCode, said) => {
   const client = newClient({});
-  writeFileSync(join(client.home, 'plain'), 'no program');
-  // A path is looked for in the folder of the process.
-  const path = command.startsWith('./') ? join(client.home, command) : command;
-  const ended = await client.command('--offline', ...RUN, '--', path);
-  expect([ended.exitCode, ended.stdout]).toEqual([exitCode, '']);
-  expect(ended.stderr).toContain(said.replace(command, path));
+  const ended = await client.command('--offline', ...RUN, '--', command);
+  expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(said) });
   expect((await client.json('list', '--all'))['items']).toEqual([]);
 });
 
 describe('a signal to run', () => {
   test.each<[NodeJS.Signals, number]>([
-    ['SIGINT', 130],
     ['SIGTERM', 143],
     ['SIGHUP', 129],
   ])('%s ends the command, deletes the reservation, and ends with %i', async (signal, exitCode) => {
@@ -162,7 +150,7 @@ describe('run is killed', () => {
   }
 
   /** Kills a run whose command goes on until there is a file. */
-  async function killed(client: Client, before = (): unknown => undefined) {
+  async function killed(client: Client, before: () => unknown) {
     const waiting = 'until [ -e over ]; do sleep 0.05; done; echo went on';
     const started = client.start(...RUN, ...shell(waiting));
     await ready(started);
@@ -181,7 +169,8 @@ describe('run is killed', () => {
   test('its guardian deletes the reservation, says nothing, and had no secret; the command goes on', async () => {
     const client = await loggedIn();
     const secret = JSON.parse(readFileSync(client.credentials, 'utf8')).accessToken;
-    const { ended, since, guarding } = await killed(client);
+    // It renews a login that has expired meanwhile.
+    const { ended, since, guarding } = await killed(client, () => age(client));
     const took = await gone(client, since);
     if (PROVE_RUN) expect(took).toBeLessThan(Number(PROVE_RUN));
     const lines = guarding.join('\n');
@@ -239,21 +228,10 @@ describe('run is killed', () => {
     await client.result('delete', '--all', '--yes');
   });
 
-  test('its guardian renews a login that has expired meanwhile', async () => {
-    const client = await loggedIn();
-    const { ended, since } = await killed(client, () => age(client));
-    await gone(client, since);
-    await ended();
-  });
-
   test.each<ProxyPoint>(['before it is passed on', 'after it was passed on', 'when its answer came'])(
     'while it books, %s: nothing is left either',
     async (point) => {
-      const port = await freePort();
-      const proxy = await openProxy(`http://127.0.0.1:${port}`);
-      onTestFinished(proxy.close);
-      const base = proxy.url.replace(/\/$/, '');
-      const server = await serveHere('--port', String(port), '--base-url', base, '--auto-approve', 'lead');
+      const { server, proxy } = await serveBehindProxy();
       const client = await loggedIn(server.env);
       const started = client.start(...RUN, '--', 'true');
       proxy.arm('POST /apis', 1, point, () => started.signal('SIGKILL'));
@@ -299,21 +277,18 @@ describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
 
   test('a line says what is waited for, and the program ends without it', async () => {
     const { home } = await loggedIn();
-    const silent = createServer().listen(0, '127.0.0.1');
-    onTestFinished(() => void silent.close());
-    await once(silent, 'listening');
-    const { port } = silent.address() as AddressInfo;
+    const { url } = await record(() => 'hang');
     const command = `stty cols 80; exec ${process.execPath} ${LAUNCHER} sites --timeout 2`;
     const { ended } = startProgram([SCRIPT, '-qec', command, '/dev/null'], {
       cwd: home,
       env: {
         ...environmentIn(home),
-        ...{ TERM: 'xterm', SLICES_CONN_BASE_URL: `http://127.0.0.1:${port}` },
+        ...{ TERM: 'xterm', SLICES_CONN_BASE_URL: url },
         ...{ SLICES_CONN_USER_TOKEN: 'one', SLICES_CONN_EXPERIMENT_TOKEN: 'other' },
       },
     });
     const { exitCode, stdout } = await ended;
-    expect(stdout).toContain(`Waiting for 127.0.0.1:${port} (1 s)`);
+    expect(stdout).toContain(`Waiting for ${new URL(url).host} (1 s)`);
     expect(stdout.slice(stdout.lastIndexOf('\u001B[0K'))).toMatch(/^\S+error: http/);
     expect(exitCode).toBe(7);
   });

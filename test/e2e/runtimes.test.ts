@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { claimsOf, ISSUER, keySetOf, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 import type { Ended } from './command.ts';
 import { LAUNCHER } from './served.ts';
 
@@ -32,7 +31,15 @@ describe('the launcher', () => {
       stderr: '',
     });
     const { exitCode, stdout, stderr } = node(OLD, LAUNCHER, '--cli-manifest');
-    expect(JSON.parse(stdout)).toMatchObject({ '@type': 'slices-cli:subcommand-metadata' });
+    expect(JSON.parse(stdout)).toEqual({
+      '@type': 'slices-cli:subcommand-metadata',
+      version: '1.0',
+      short_help: expect.stringMatching(/\S/),
+      tab_completion_supported: true,
+      tab_completion_install_option: '--install-completion',
+      visible_aliases: [],
+      hidden_aliases: [],
+    });
     expect([exitCode, stderr]).toEqual([0, '']);
   });
 
@@ -99,103 +106,57 @@ describe.each(['verifier', 'clients'] as const)('slices-conn/%s', (name) => {
   });
 });
 
-describe('where there is nothing of Node: no process, no Buffer, no require', () => {
-  const path = new URL('verifier.js', lib);
-
-  test('the verifier verifies', () => {
-    const key = makeKey();
-    const token = makeToken(key, claimsOf('user'));
-    const changed = token.replace(/.(?=.{5}$)/, (found) => (found === 'A' ? 'B' : 'A'));
-    const ready = makeToken(key, claimsOf('project', { iss: 'http://127.0.0.1:9' }));
-    const given = JSON.stringify({
-      path: path.pathname,
-      issuer: ISSUER,
-      keySet: keySetOf(key),
-      NOW,
-      token,
-      changed,
-      ready,
-    });
-    const { stdout, stderr } = node(
-      '',
-      '--experimental-vm-modules',
-      '--no-warnings',
-      ...script(`
-        import { readFileSync } from 'node:fs';
-        import { createContext, SourceTextModule } from 'node:vm';
-        const given = ${given};
-        const { crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout, structuredClone } = globalThis;
-        // Stands in for the network: a browser has its own.
-        const fetch = async ({ url }) => Response.json(url.endsWith('/jwks.json') ? given.keySet : {});
-        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, Headers, Request, Response, AbortController, atob, btoa, setTimeout, clearTimeout, structuredClone, fetch, Uint8Array, given });
-        const verifier = new SourceTextModule(readFileSync(given.path, 'utf8'), { context });
-        await verifier.link(() => { throw new Error('it imports'); });
-        await verifier.evaluate();
-        const test = new SourceTextModule(\`
-          import { createVerifier, TokenError } from 'slices-conn/verifier';
-          const { issuer, keySet, NOW, token, changed, ready } = given;
-          const verifier = createVerifier({ issuers: { [issuer]: keySet, 'http://127.0.0.1:9': true }, now: () => NOW });
-          export const kinds = [(await verifier.verify(token)).kind, (await verifier.verify(ready)).kind];
-          export const fault = await verifier.verify(changed).catch((error) => [error instanceof TokenError, error.code]);
-          const request = new Request('https://service.example.org/');
-          export const { status } = (await verifier.authenticate(request)).response;
-          export const names = [typeof process, typeof Buffer, typeof require];
-        \`, { context });
-        await test.link(() => verifier);
-        await test.evaluate();
-        console.log(JSON.stringify(test.namespace));
-      `),
-    );
-    expect(stderr).toBe('');
-    expect(JSON.parse(stdout)).toEqual({
-      kinds: ['user', 'project'],
-      fault: [true, 'signature'],
-      status: 403,
-      names: ['undefined', 'undefined', 'undefined'],
-    });
-  });
-
-  test('the clients book, and prove what they booked', () => {
-    const { stdout, stderr } = node(
-      '',
-      '--experimental-vm-modules',
-      '--no-warnings',
-      ...script(`
-        import { readFileSync } from 'node:fs';
-        import { createContext, SourceTextModule } from 'node:vm';
-        const lib = ${JSON.stringify(lib.pathname)};
-        const { createReferenceServer } = await import(lib + 'index.js');
-        const server = await createReferenceServer();
-        // Stands in for the network: a browser has its own.
-        const fetch = (request) => server.fetch(request);
-        const given = { ...server.addresses, userToken: await server.signIn('lead'), fetch };
-        const { crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone } = globalThis;
-        const context = createContext({ crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone, fetch, Uint8Array, given });
-        const loaded = async (text, modules) => {
-          const made = new SourceTextModule(text, { context });
-          await made.link((name) => modules[name] ?? Promise.reject(new Error('it imports ' + name)));
-          await made.evaluate();
-          return made;
-        };
-        const [clients, verifier] = await Promise.all(['clients', 'verifier'].map((name) => loaded(readFileSync(lib + name + '.js', 'utf8'), {})));
-        const test = await loaded(\`
-          import { createConnectivityClient, createPortalClient } from 'slices-conn/clients';
-          import { remoteKeySet } from 'slices-conn/verifier';
-          const { connectivity: baseUrl, portal: portalUrl, userToken } = given;
-          const portal = createPortalClient({ fetch, portalUrl, userToken });
-          const [experiment] = await portal.experiments();
-          const keys = remoteKeySet({ url: baseUrl + '/.well-known/jwks.json' });
-          const client = createConnectivityClient({ fetch, baseUrl, userToken, experimentToken: () => portal.experimentToken(experiment.id), trust: { issuers: new Map([[baseUrl, keys]]) } });
-          const request = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000, start: 'now', end: Date.now() + 7_200_000 };
-          const [booked] = await client.change([{ action: 'create', request }]);
-          export const { verified } = booked;
-          export const names = [typeof process, typeof Buffer, typeof require];
-        \`, { 'slices-conn/clients': clients, 'slices-conn/verifier': verifier });
-        console.log(JSON.stringify(test.namespace));
-        await server.close();
-      `),
-    );
-    expect(stderr).toBe('');
-    expect(JSON.parse(stdout)).toEqual({ verified: true, names: ['undefined', 'undefined', 'undefined'] });
+test('where there is nothing of Node, no process, no Buffer, no require, the clients book and the verifier verifies', () => {
+  const { stdout, stderr } = node(
+    '',
+    '--experimental-vm-modules',
+    '--no-warnings',
+    ...script(`
+      import { readFileSync } from 'node:fs';
+      import { createContext, SourceTextModule } from 'node:vm';
+      const lib = ${JSON.stringify(lib.pathname)};
+      const { createReferenceServer } = await import(lib + 'index.js');
+      const server = await createReferenceServer();
+      // Stands in for the network: a browser has its own.
+      const fetch = (request) => server.fetch(request);
+      const given = { ...server.addresses, userToken: await server.signIn('lead') };
+      const { crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone } = globalThis;
+      const context = createContext({ crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone, fetch, Uint8Array, given });
+      const loaded = async (text, modules) => {
+        const made = new SourceTextModule(text, { context });
+        await made.link((name) => modules[name] ?? Promise.reject(new Error('it imports ' + name)));
+        await made.evaluate();
+        return made;
+      };
+      const [clients, verifier] = await Promise.all(['clients', 'verifier'].map((name) => loaded(readFileSync(lib + name + '.js', 'utf8'), {})));
+      const test = await loaded(\`
+        import { createConnectivityClient, createPortalClient } from 'slices-conn/clients';
+        import { createVerifier, remoteKeySet, TokenError } from 'slices-conn/verifier';
+        const { connectivity: baseUrl, portal: portalUrl, identity, userToken } = given;
+        const portal = createPortalClient({ fetch, portalUrl, userToken });
+        const [experiment] = await portal.experiments();
+        const keys = remoteKeySet({ url: baseUrl + '/.well-known/jwks.json' });
+        const client = createConnectivityClient({ fetch, baseUrl, userToken, experimentToken: () => portal.experimentToken(experiment.id), trust: { issuers: new Map([[baseUrl, keys]]) } });
+        const request = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000, start: 'now', end: Date.now() + 7_200_000 };
+        const [booked] = await client.change([{ action: 'create', request }]);
+        export const { verified } = booked;
+        const checks = createVerifier({ issuers: { [identity]: true } });
+        export const { kind } = await checks.verify(userToken);
+        const changed = userToken.replace(/.(?=.{5}$)/, (found) => (found === 'A' ? 'B' : 'A'));
+        export const fault = await checks.verify(changed).catch((error) => [error instanceof TokenError, error.code]);
+        export const { status } = (await checks.authenticate(new Request(baseUrl))).response;
+        export const names = [typeof process, typeof Buffer, typeof require];
+      \`, { 'slices-conn/clients': clients, 'slices-conn/verifier': verifier });
+      console.log(JSON.stringify(test.namespace));
+      await server.close();
+    `),
+  );
+  expect(stderr).toBe('');
+  expect(JSON.parse(stdout)).toEqual({
+    verified: true,
+    kind: 'user',
+    fault: [true, 'signature'],
+    status: 403,
+    names: ['undefined', 'undefined', 'undefined'],
   });
 });

@@ -12,6 +12,16 @@ const postgres = useOwnPostgres();
 const serve = (database: string, ...args: string[]) =>
   serveWith('--port', '0', '--database', database, '--auto-approve', 'lead', ...args);
 
+/** Who runs commands on a database beside its servers. */
+function operator(database: string) {
+  const { run } = newMachine();
+  const on = (...words: readonly string[]) => run(['serve', ...words, '--database', database]);
+  return {
+    on,
+    json: async (...words: readonly string[]) => JSON.parse((await on(...words, '--json')).stdout),
+  };
+}
+
 describe('serve --database', () => {
   test('two servers share a database; while it is down both say 503, and go on once it is back', async () => {
     const database = await postgres.database();
@@ -40,26 +50,43 @@ describe('serve --database', () => {
       expect((await book(target, headers)).status).toBe(201);
     }
     await logIn(other);
+    // What else operators do to a server's data.
+    const { json } = operator(database);
+    const { items } = await json('audit');
+    expect(items).toMatchObject([{ reservation: idIn(booked) }, {}, {}]);
+    expect((await json('rotate-keys')).items).toHaveLength(6);
     for (const { process } of [one, other]) {
       process.signal('SIGTERM');
       expect((await process.ended).exitCode).toBe(0);
     }
   });
 
-  test('a database that is away is exit 7, and the password is not told', async () => {
-    const { run } = newMachine();
-    const away = `postgres://someone:hunter2@127.0.0.1:${await freePort()}/none`;
-    const ended = await run(['serve', '--port', '0', '--database', away]);
-    expect(ended.exitCode).toBe(7);
-    expect(ended.stderr).toContain("The database can't be used.");
-    expect(ended.stderr).not.toContain('hunter2');
+  test('an empty one has neither decisions nor keys', async () => {
+    const { on } = operator(await postgres.database());
+    for (const [word, said] of [
+      ['audit', 'No server has kept its data there yet.'],
+      ['rotate-keys', 'The database holds no keys.'],
+    ] as const) {
+      expect(await on(word)).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(said) });
+    }
   });
 
+  test.each([[['--port', '0']], [['audit']], [['rotate-keys']]])(
+    '%j at one that is away is exit 7, and the password is not told',
+    async (words) => {
+      const away = `postgres://someone:hunter2@127.0.0.1:${await freePort()}/none`;
+      const ended = await operator(away).on(...words);
+      expect(ended).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("can't be") });
+      expect(ended.stderr).not.toContain('hunter2');
+    },
+  );
+
   test.each([
-    ['a folder beside it', ['--database', 'postgres://someone:hunter2@host/none', '--data', 'here']],
-    ['memory beside it', ['--database', 'postgres://someone:hunter2@host/none', '--memory']],
-  ])('%s is exit 2', async (_, args) => {
-    const ended = await newMachine().run(['serve', '--port', '0', ...args]);
+    [['--port', '0', '--data', 'here']],
+    [['--port', '0', '--memory']],
+    [['rotate-keys', '--data', 'x']],
+  ])('with %j beside it is exit 2', async (words) => {
+    const ended = await operator('postgres://someone:hunter2@host/none').on(...words);
     expect(ended.exitCode).toBe(2);
     expect(ended.stderr).not.toContain('hunter2');
   });

@@ -170,9 +170,11 @@ describe('serve refuses', () => {
 
   // What the settings may be is in test/operate.
   test.each([
-    ...['--port x', '--port 65536', '--port -1', '--access-token-ttl 0', '--access-token-ttl 1.5'],
-    ...['--auto-approve root', '--base-url ftp://x', '--base-url http://u:p@x', '--memory --data x', 'extra'],
-    ...['--prot 1', '--tz Nope', '--max-share 0', '--topology none.json'],
+    '--port 65536',
+    '--access-token-ttl 1.5',
+    '--memory --data x',
+    '--prot 1',
+    '--topology none.json',
   ])('%j: 2, and the ready file of an earlier server is gone', async (args) => {
     const ready = join(folder, 'stale.json');
     writeFileSync(ready, '{}');
@@ -185,13 +187,11 @@ describe('serve refuses', () => {
     writeFileSync(file, JSON.stringify({ ...smallTopology(4), sites: ['be-gent1'] }));
     const { exitCode, message, why } = await refused('--memory', '--topology', file);
     expect([exitCode, `${message} ${why}`]).toEqual([2, expect.stringContaining('pl-poznan1')]);
-    writeFileSync(file, '{');
-    expect((await refused('--memory', '--topology', file)).exitCode).toBe(2);
   });
 
-  test.each(['topology.json', '.'])('a topology file that can’t be read: %s', async (name) => {
-    const { exitCode, message } = await refused('--memory', '--topology', join(folder, name));
-    expect([exitCode, message.includes(name)]).toEqual([2, true]);
+  test('a ready file that can’t be written, as a mistake of the caller', async () => {
+    const missing = await refused('--memory', '--ready-file', join(folder, 'none', 'ready.json'));
+    expect(missing).toMatchObject({ exitCode: 2, message: expect.stringContaining('ready.json') });
   });
 
   test('a port that is taken', async () => {
@@ -200,18 +200,5 @@ describe('serve refuses', () => {
     const { exitCode, message } = await refused('--port', port, '--memory');
     other.close();
     expect([exitCode, message]).toEqual([7, expect.stringContaining(port)]);
-  });
-
-  test('a ready file that can’t be written, as a mistake of the caller', async () => {
-    const missing = await refused('--memory', '--ready-file', join(folder, 'none', 'ready.json'));
-    expect(missing).toMatchObject({ exitCode: 2, message: expect.stringContaining('ready.json') });
-  });
-
-  test('another program’s file in its data folder, or in its place, and leaves it', async () => {
-    const file = join(folder, 'slices-conn.sqlite');
-    writeFileSync(file, 'this is no database, but it is long enough to be taken for one. '.repeat(100));
-    const before = readFileSync(file);
-    for (const data of [folder, file]) expect((await refused('--data', data)).exitCode).toBe(2);
-    expect(readFileSync(file)).toEqual(before);
   });
 });

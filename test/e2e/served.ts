@@ -7,7 +7,9 @@ import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import type { Provider } from '../fixtures/identity.ts';
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { freePort } from '../fixtures/postgres-server.ts';
 import { type Started, startCommand } from '../fixtures/program.ts';
+import { openProxy } from '../fixtures/proxy.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Ended, type Machine, newMachine } from './command.ts';
 import type { StartedHere } from './here.ts';
@@ -74,6 +76,23 @@ export async function serveHere(...args: readonly string[]): Promise<ServedHere>
   return { ...server, home: folder, ...served(addresses, args) };
 }
 
+/**
+ * {@link serveHere} behind a proxy that can hold its replies back.
+ *
+ * @returns also the methods of the requests that reached it to change reservations, in their order
+ */
+export async function serveBehindProxy() {
+  const port = await freePort();
+  const changes: string[] = [];
+  const proxy = await openProxy(`http://127.0.0.1:${port}`, (piece) => {
+    const [, method] = /^(POST|PUT|DELETE) \/apis/.exec(piece.toString('latin1')) ?? [];
+    if (method !== undefined) changes.push(method);
+  });
+  const base = proxy.url.replace(/\/$/, '');
+  const server = await serveHere('--port', `${port}`, '--base-url', base, '--auto-approve', 'lead');
+  return { server, proxy, changes };
+}
+
 function served(addresses: Served['addresses'], args: readonly string[]): Omit<Served, 'home'> {
   const { base_url: base, auth_url: issuer } = addresses;
   // The last one counts. Behind another address it is not the address's own.
@@ -134,7 +153,7 @@ const Login = v.looseObject({
   accessToken: v.string(),
   refreshToken: v.string(),
   issuedAt: v.number(),
-  expiresAt: v.number(),
+  expiresAt: v.optional(v.number()),
 });
 /** What the file of a login holds. */
 export type StoredLogin = v.InferOutput<typeof Login>;

@@ -5,18 +5,7 @@ import { readAdministrator } from '../../src/contract/issuer-address.ts';
 import { ROLES } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
-import { createConnectivity } from '../../src/server/connectivity/connectivity.ts';
-import { createEventStreams } from '../../src/server/connectivity/events.ts';
 import { administratorsNamed } from '../../src/server/credentials.ts';
-import { userClaims } from '../../src/server/identity/user-token.ts';
-import { addressesBelow, createIssuers } from '../../src/server/keys/service-issuer.ts';
-import { noLog } from '../../src/server/log.ts';
-import { ProblemError } from '../../src/server/problem-error.ts';
-import { protectedResource } from '../../src/server/protected-resource.ts';
-import { routeMounter } from '../../src/server/routing.ts';
-import { ownTrust } from '../../src/server/trust.ts';
-import { openStores } from '../../src/store/stores.ts';
-import { Allocator } from '../allocator/allocator.ts';
 import {
   addressOf,
   booked,
@@ -29,6 +18,8 @@ import {
   type TestService,
   verified,
 } from '../fixtures/service.ts';
+import { IDS } from '../fixtures/tokens.ts';
+import { LOGIN, openTrusting, PORTAL, portalKey, user } from '../fixtures/trusting.ts';
 
 const REASON = '?reason=its%20job%20died';
 
@@ -50,25 +41,15 @@ const deletion = (caller: Caller, id: string, query = ''): Promise<string> =>
   caller.send('DELETE', `${addressOf('deleteReservation', id)}${query}`).then(outcome);
 
 describe('everyone but the named', () => {
-  test.each(ROLES)(
-    '%s without an experiment token, on a server without administrators: 403',
-    async (role) => {
-      const { id } = await booked(await plain.as('lead'));
-      const caller = await userAlone(plain, role);
-      const before = plain.rows();
+  test.each(ROLES)('%s without an experiment token, where another or none is one: 403', async (role) => {
+    for (const at of role === 'member' ? [plain] : [plain, service]) {
+      const { id } = await booked(await at.as('lead'));
+      const caller = await userAlone(at, role);
+      const before = at.rows();
       for (const query of ['', REASON]) expect(await deletion(caller, id, query)).toBe('403 token_missing');
       expect(outcome(await caller.read(id))).toBe('403 token_missing');
-      expect(plain.rows()).toEqual(before);
-    },
-  );
-
-  test.each(ROLES.filter((role) => role !== 'member'))('%s, where another is one: 403', async (role) => {
-    const { id } = await booked(await service.as('lead'));
-    const caller = await userAlone(service, role);
-    const before = service.rows();
-    for (const query of ['', REASON]) expect(await deletion(caller, id, query)).toBe('403 token_missing');
-    expect(outcome(await caller.read(id))).toBe('403 token_missing');
-    expect(service.rows()).toEqual(before);
+      expect(at.rows()).toEqual(before);
+    }
   });
 
   test('the role admin in an experiment is not this', async () => {
@@ -144,16 +125,12 @@ describe('an administrator', () => {
 
   test.each([
     ['none', '', '400 request_invalid'],
-    ['an empty one', '?reason=', '400 request_invalid'],
     ['blanks', '?reason=%20%09', '400 request_invalid'],
     ['201 characters', `?reason=${'x'.repeat(201)}`, '400 request_invalid'],
     ['a line end', '?reason=a%0Ab', '400 request_invalid'],
-    ['an escape', '?reason=%1B%5B2J', '400 request_invalid'],
     ['text that turns round', '?reason=%E2%80%AEx', '400 request_invalid'],
     ['two of them', '?reason=a&reason=b', '400 request_invalid'],
-    ['200 characters', `?reason=${'x'.repeat(200)}`, '204'],
     ['200 characters outside the basic plane', `?reason=${encodeURIComponent('😀'.repeat(200))}`, '204'],
-    ['one', '?reason=x', '204'],
   ])('reason: %s: %s → %s', async (_, query, expected) => {
     const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
     const caller = await userAlone(service, 'member');
@@ -171,13 +148,7 @@ describe('an administrator', () => {
     expect(await deletion(alone, id, REASON)).toBe('403 role_not_allowed');
   });
 
-  test('with the project token alone does not act as one', async () => {
-    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
-    const alone = service.with({ authorization: `Bearer ${await service.projectToken('member')}` });
-    expect(await deletion(alone, id, REASON)).toBe('403 token_missing');
-  });
-
-  test('may do nothing else without an experiment', async () => {
+  test('may do nothing else without an experiment, and nothing with a token that is not good here', async () => {
     const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
     const caller = await userAlone(service, 'member');
     for (const reply of [
@@ -187,97 +158,38 @@ describe('an administrator', () => {
     ]) {
       expect(outcome(reply)).toBe('403 token_missing');
     }
-  });
-
-  test("with another person's experiment token: 403", async () => {
-    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
+    const alone = service.with({ authorization: `Bearer ${await service.projectToken('member')}` });
+    expect(await deletion(alone, id, REASON)).toBe('403 token_missing');
     const mixed = service.with({
-      authorization: `Bearer ${await service.userToken('member')}`,
+      ...caller.headers,
       [EXPERIMENT_TOKEN_HEADER]: await service.experimentToken('lead'),
     });
     expect(await deletion(mixed, id, REASON)).toBe('403 token_invalid');
-  });
-
-  test('whose token is of another server is not believed', async () => {
-    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
     const elsewhere = await createReferenceServer({ baseUrl: 'http://elsewhere.localhost', now: () => NOW });
-    const foreign = await elsewhere.signIn('member');
+    const foreign = service.with({ authorization: `Bearer ${await elsewhere.signIn('member')}` });
     await elsewhere.close();
-    const caller = service.with({ authorization: `Bearer ${foreign}` });
-    expect(await deletion(caller, id, REASON)).toBe('403 token_invalid');
-  });
-
-  test('with an expired token does not act as one', async () => {
-    const { id } = await booked(await service.as('lead'), { bandwidth: '1' });
-    const caller = await userAlone(service, 'member');
+    expect(await deletion(foreign, id, REASON)).toBe('403 token_invalid');
     service.moveTo(3_600_000);
     expect(await deletion(caller, id, REASON)).toBe('403 token_expired');
     service.moveTo(0);
   });
 });
 
-describe('two issuers are trusted, and one name is used by both', async () => {
-  const stores = await openStores(':memory:');
-  const addresses = addressesBelow('http://one.localhost');
-  const others = await openStores(':memory:');
-  const now = () => NOW;
-  const one = await createIssuers(addresses, { store: stores.keys, now, log: noLog });
-  const other = await createIssuers(addressesBelow('http://other.localhost'), {
-    store: others.keys,
-    now,
-    log: noLog,
-  });
-  const trust = ownTrust(one, addresses.connectivity, now);
-  trust.user = {
-    ...trust.user,
-    issuers: new Map([one.identity, other.identity].map(({ issuer, keys }) => [issuer, keys])),
-  };
-  const network = createNetwork(builtInTopology());
-  const user = 'user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q';
-
-  /** What an administrator's GET of a reservation that is not there becomes. */
-  async function asked(named: string, ...tokens: string[]): Promise<string> {
-    const app = createConnectivity({
-      network,
-      allocator: new Allocator({ network, store: stores.reservations, now, newId: () => '' }),
-      reservations: stores.reservations,
-      issuer: one.connectivity,
-      trust,
-      mount: routeMounter({ projects: 'projects', experiments: 'experiments' }),
-      isAdministrator: administratorsNamed([named], one.identity.issuer),
-      resource: protectedResource(addresses, { projects: 'projects', experiments: 'experiments' }, false),
-      events: createEventStreams({ reservations: stores.reservations, links: [], trust, now, log: noLog }),
-      log: noLog,
-      now,
-    });
-    app.onError(
-      (error) => new Response(error instanceof ProblemError ? error.problems[0].code : String(error)),
-    );
-    const [first = '', second] = tokens;
-    const headers = {
-      authorization: `Bearer ${first}`,
-      ...(second === undefined ? {} : { [EXPERIMENT_TOKEN_HEADER]: second }),
-    };
-    const id = 'con_one.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
-    const request = new Request(`http://one.localhost${addressOf('readReservation', id)}`, { headers });
-    return (await app.fetch(request)).text();
-  }
-  const claims = userClaims({ id: user, name: 'someone' }, { audience: addresses.connectivity, login: NOW });
-  const ofOne = await one.identity.issue(claims);
-  const ofOther = await other.identity.issue(claims);
+describe('two issuers are trusted, and one name is used by both', () => {
+  const [ofLogin, ofPortal] = [user(), user({ iss: PORTAL }, portalKey)];
 
   test.each([
-    ['named without an issuer', user, ofOne, 'not_found'],
-    ['named without an issuer, at the other', user, ofOther, 'token_missing'],
-    ['named with it', `${user}@${one.identity.issuer}`, ofOne, 'not_found'],
-    ['named with the other', `${user}@${other.identity.issuer}`, ofOther, 'not_found'],
-    ['named with the other, at this', `${user}@${other.identity.issuer}`, ofOne, 'token_missing'],
+    ['named with it', `${IDS.user}@${LOGIN}`, ofLogin, '404 not_found'],
+    ['named with the other', `${IDS.user}@${PORTAL}`, ofPortal, '404 not_found'],
+    ['named with the other, at this', `${IDS.user}@${PORTAL}`, ofLogin, '403 token_missing'],
   ])('%s', async (_, named, token, expected) => {
-    expect(await asked(named, token)).toBe(expected);
+    const trusting = await openTrusting({}, { administrators: [named] });
+    const caller = trusting.service.with({ authorization: `Bearer ${token}` });
+    expect(outcome(await caller.read(IDS.reservation))).toBe(expected);
   });
 
-  test('with tokens of both is neither', async () => {
-    expect(await asked(user, ofOne, ofOther)).toBe('token_missing');
+  test('an administrator must be named with an issuer', async () => {
+    await expect(openTrusting({}, { administrators: [IDS.user] })).rejects.toThrow('of several issuers');
   });
 });
 

@@ -2,7 +2,6 @@ import { decodeJwt } from 'jose';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { MAX_ITEMS } from '../../src/contract/batch.ts';
 import type { Reservation } from '../../src/contract/reservation.ts';
-import { createServerMetrics } from '../../src/server/metrics/server-metrics.ts';
 import {
   addressOf,
   at,
@@ -12,7 +11,7 @@ import {
   DAY,
   HOUR,
   hours,
-  openService,
+  openWithLead,
   outcome,
   problemIn,
   type Reply,
@@ -54,11 +53,7 @@ function refusedIn(reply: Reply): [number | undefined, string | undefined][] {
   return problemIn(reply).detail.map(({ item, loc }) => [item, loc[0]]);
 }
 
-async function open() {
-  const service = await openService({ topology: smallTopology(4) });
-  const lead = await service.as('lead');
-  return { service, lead };
-}
+const open = () => openWithLead({ topology: smallTopology(4) });
 
 async function liveIds(caller: Caller): Promise<string[]> {
   const { body } = await caller.list();
@@ -71,10 +66,10 @@ describe('names', async () => {
 
   test('a reservation has its name in every answer and in its token', async () => {
     const made = reservationIn(await lead.book(booking({ name: 'gent-poznan', ...hours(1, 2) })));
-    expect(made.name).toBe('gent-poznan');
-    expect(reservationIn(await lead.read(made.id)).name).toBe('gent-poznan');
-    const signed = await lead.read(made.id, SIGNED);
-    expect(decodeJwt(String(signed.body))['connectivity']).toMatchObject({ name: 'gent-poznan' });
+    const signed = decodeJwt(String((await lead.read(made.id, SIGNED)).body));
+    for (const named of [made, reservationIn(await lead.read(made.id)), signed['connectivity']]) {
+      expect(named).toMatchObject({ name: 'gent-poznan' });
+    }
     expect((await lead.list()).body).toMatchObject({ items: [{ name: 'gent-poznan' }] });
     await lead.delete(made.id);
   });
@@ -88,40 +83,15 @@ describe('names', async () => {
     expect(outcome(taken)).toBe('409 name_taken');
     expect(problemIn(taken).detail[0]?.msg).toContain(other.id);
     expect(outcome(await renamed('Three'))).toBe('422 name_invalid');
-    const { connectivity } = decodeJwt(
-      String((await lead.update(id, { name: 'three', tokens: [] }, '', SIGNED)).body),
-    );
-    expect(connectivity).toMatchObject({ id, name: 'three' });
+    expect(outcome(await lead.book(booking({ name: 'two' })))).toBe('409 name_taken');
+    expect(outcome(await renamed('three'))).toBe('200');
     expect(reservationIn(await lead.update(id, { bandwidth: '50', tokens: [] })).name).toBe('three');
     const third = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
     for (const each of [id, other.id, third.id]) await lead.delete(each);
   });
 
-  test('taken: 409 that names the reservation; free again after deletion and after its end', async () => {
-    const { id } = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
-    const again = await lead.book(booking({ name: 'one', ...hours(5, 6) }));
-    expect(outcome(again)).toBe('409 name_taken');
-    expect(problemIn(again).detail[0]?.msg).toContain(id);
-    await lead.delete(id);
-    const second = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
-    service.moveTo(3 * HOUR);
-    const third = reservationIn(
-      await (await service.as('lead')).book(booking({ name: 'one', ...hours(5, 6) })),
-    );
-    expect(third.id).not.toBe(second.id);
-  });
-
-  test.each(['', 'A', '1a', 'a_b', 'a'.repeat(65), 7, null, 'é'])('%j is 422 name_invalid', async (name) => {
+  test.each(['', 'A', 'a'.repeat(65), 7, null])('%j is 422 name_invalid', async (name) => {
     expect(outcome(await lead.book(booking({ name })))).toBe('422 name_invalid');
-  });
-
-  test('another name is another request under an idempotency key', async () => {
-    const key = { 'idempotency-key': 'named' };
-    const first = await lead.book(booking({ name: 'x', ...hours(20, 21) }), '', key);
-    expect(outcome(first)).toBe('201');
-    expect(outcome(await lead.book(booking({ name: 'y', ...hours(20, 21) }), '', key))).toBe(
-      '409 idempotency_key_reused',
-    );
   });
 });
 
@@ -155,8 +125,6 @@ describe('a batch', () => {
   test('one refused: nothing is done; every refused item is named, whatever is wrong with it', async () => {
     const { service, lead } = await open();
     const own = await booked(lead, { ...hours(1, 2), name: 'own' });
-    const other = await service.as('lead', service.idOf('experiment', 'other')).catch(() => undefined);
-    expect(other).toBeUndefined();
     const before = service.rows();
     const reply = await batch(lead, [
       create({ ...hours(1, 2) }),
@@ -226,27 +194,18 @@ describe('a batch', () => {
 
   test('each item sees the names that those before it gave and gave up; a refused batch leaves them', async () => {
     const { lead } = await open();
-    const [one, two] = [
-      await booked(lead, { ...hours(1, 2), name: 'one' }),
-      await booked(lead, { ...hours(1, 2), name: 'two' }),
-    ];
-    const rename = ({ id }: Reservation, name: string) => ({ action: 'update', id, name });
-    const swap = [rename(one, 'spare'), rename(two, 'one'), rename(one, 'two')];
-    expect(refusedIn(await batch(lead, [...swap, create({ name: 'two', ...hours(5, 6) })]))).toEqual([
-      [3, undefined],
+    const one = await booked(lead, { ...hours(1, 2), name: 'one' });
+    const items = [{ action: 'update', id: one.id, name: 'spare' }, create({ name: 'one', ...hours(5, 6) })];
+    expect(refusedIn(await batch(lead, [...items, create({ name: 'one', ...hours(7, 8) })]))).toEqual([
+      [2, undefined],
     ]);
-    resultsIn(await batch(lead, [...swap, create({ name: 'spare', ...hours(5, 6) })]));
-    expect(reservationIn(await lead.read(one.id)).name).toBe('two');
-    expect(reservationIn(await lead.read(two.id)).name).toBe('one');
-  });
-
-  test('two of the same name in one batch: the second is refused', async () => {
-    const { lead } = await open();
-    const reply = await batch(lead, [create({ name: 'a' }), create({ name: 'a', ...hours(5, 6) })]);
-    expect([outcome(reply), refusedIn(reply)]).toEqual(['409 name_taken', [[1, undefined]]]);
+    const twice = await batch(lead, [create({ name: 'a' }), create({ name: 'a', ...hours(5, 6) })]);
+    expect([outcome(twice), refusedIn(twice)]).toEqual(['409 name_taken', [[1, undefined]]]);
     // The first was not made, so it is not named.
-    expect(problemIn(reply).detail[0]).toMatchObject({ msg: expect.not.stringContaining('con_') });
-    expect(problemIn(reply).detail[0]).not.toHaveProperty('facts');
+    expect(problemIn(twice).detail[0]).toMatchObject({ msg: expect.not.stringContaining('con_') });
+    expect(problemIn(twice).detail[0]).not.toHaveProperty('facts');
+    resultsIn(await batch(lead, items));
+    expect(reservationIn(await lead.read(one.id)).name).toBe('spare');
   });
 
   test('an unknown id is 404, another experiment’s 403, each with its item', async () => {
@@ -260,15 +219,19 @@ describe('a batch', () => {
     expect([outcome(foreign), refusedIn(foreign)]).toEqual(['403 wrong_experiment', [[0, undefined]]]);
   });
 
-  test('dry run: the same answers without tokens, and nothing is left behind', async () => {
+  test('dry run: the same answers without tokens, and nothing is left behind; a start of null is now', async () => {
     const { service, lead } = await open();
+    service.moveTo(1000);
     const own = await booked(lead);
     const before = service.rows();
-    const items = [{ action: 'update', id: own.id, bandwidth: '1000' }, create({ ...hours(3, 4) })];
+    const items = [
+      { action: 'update', id: own.id, bandwidth: '1000' },
+      create({ start_date: null, end_date: at(HOUR) }),
+    ];
     const results = resultsIn(await batch(lead, items, 'dry_run=true', { 'idempotency-key': 'dry' }));
     expect(results).toMatchObject([
       { connectivity: { id: own.id, bandwidth: 1000 }, token: null },
-      { connectivity: { bandwidth: 100, ...hours(3, 4) }, token: null },
+      { connectivity: { bandwidth: 100, start_date: at(1000), end_date: at(HOUR) }, token: null },
     ]);
     expect(outcome(await batch(lead, [...items, create({ bandwidth: '1001' })], 'dry_run=true'))).toContain(
       '422',
@@ -287,13 +250,6 @@ describe('a batch', () => {
     expect(outcome(await batch(lead, items))).toContain('422');
     const results = resultsIn(await batch(lead, items, 'earliest=true'));
     expect(results.map(({ connectivity }) => connectivity)).toMatchObject([hours(4, 5), hours(5, 6)]);
-  });
-
-  test('a start of null is now', async () => {
-    const { service, lead } = await open();
-    service.moveTo(1000);
-    const [result] = resultsIn(await batch(lead, [create({ start_date: null })]));
-    expect(result?.connectivity).toMatchObject({ start_date: at(1000), end_date: at(2 * HOUR) });
   });
 
   test('the idempotency key covers the whole', async () => {
@@ -344,7 +300,6 @@ describe('a batch', () => {
 
 describe('hostile batches', async () => {
   const { service, lead } = await open();
-  const nested = '['.repeat(50_000) + ']'.repeat(50_000);
 
   test.each<[string, unknown, string]>([
     ['no items', undefined, '422 items_invalid'],
@@ -352,18 +307,13 @@ describe('hostile batches', async () => {
     ['an empty array', [], '422 items_invalid'],
     [`${MAX_ITEMS + 1} items`, Array.from({ length: MAX_ITEMS + 1 }, () => create()), '422 items_invalid'],
     ['an item that is no object', [create(), 7], '422 items_invalid'],
-    ['an item that is null', [null], '422 items_invalid'],
     ['no action', [{ ...create(), action: undefined }], '422 items_invalid'],
     ['another action', [{ ...create(), action: 'book' }], '422 items_invalid'],
-    ['an action of the prototype', [{ ...create(), action: 'constructor' }], '422 items_invalid'],
     ['no id', [{ action: 'delete' }], '422 items_invalid'],
     ['an id that is an object', [{ action: 'update', id: {} }], '422 items_invalid'],
-    ['an id that is a path', [{ action: 'delete', id: '../../x' }], '404 not_found'],
     ['a duration', [create({ duration: 'PT1H' })], '422 date_invalid Date'],
     ['a volume', [create({ volume: '5' })], '422 volume_invalid Bandwidth'],
     ['a start of now with a date', [create({ start_date: at(-1) })], '422 date_past Date'],
-    ['a bandwidth that is a number', [create({ bandwidth: 100 })], '422 bandwidth_invalid Bandwidth'],
-    ['10^30 Mbps', [create({ bandwidth: `1${'0'.repeat(30)}` })], '422 bandwidth_invalid Bandwidth'],
     ['equal sites', [create({ site2: 'be-gent1' })], '422 sites_equal Site'],
     ['an end before its start', [create(hours(2, 1))], '422 period_empty Date'],
   ])('%s', async (_, items, refused) => {
@@ -372,31 +322,11 @@ describe('hostile batches', async () => {
     expect(service.rows()).toEqual(before);
   });
 
-  test.each<[string, string | Uint8Array, string]>([
-    ['nesting', `{"tokens":[],"items":${nested}}`, '422'],
-    ['nesting in an item', `{"tokens":[],"items":[{"action":"create","site1":${nested}}]}`, '422'],
-    ['a member twice', '{"items":[],"items":[],"tokens":[]}', '400 body_unreadable'],
-    [
-      'a member of an item twice',
-      '{"items":[{"action":"delete","action":"create"}],"tokens":[]}',
-      '400 body_unreadable',
-    ],
-    ['three megabytes', `{"items":[],"tokens":[],"x":"${'x'.repeat(3_000_000)}"}`, '413 body_too_large'],
-    ['invalid UTF-8', new Uint8Array([123, 34, 255, 34, 125]), '400 body_unreadable'],
-    ['an array', '[]', '400 body_unreadable'],
-  ])('%s', async (_, body, refused) => {
-    const reply = await lead.send('POST', BATCH, { body, headers: { 'content-type': 'application/json' } });
-    expect(outcome(reply)).toContain(refused);
-    expect(service.rows().reservations).toBe(0);
-  });
-
   test('without tokens in the body, with a bad one, and with too many', async () => {
-    const items = [create()];
-    const send = (tokens: unknown) => lead.send('POST', BATCH, { body: { items, tokens } });
+    const send = (tokens: unknown) => lead.send('POST', BATCH, { body: { items: [create()], tokens } });
     expect(outcome(await send(undefined))).toBe('422 tokens_invalid');
-    expect(outcome(await send([7]))).toBe('422 tokens_invalid');
     expect(outcome(await send(['eyJ.x.y']))).toBe('403 token_invalid');
-    expect(outcome(await send(Array.from({ length: 17 }, () => 'x')))).toBe('422 tokens_invalid');
+    expect(outcome(await send(Array(17).fill('x')))).toBe('422 tokens_invalid');
   });
 
   test('tokens in the wrong place are not repeated', async () => {
@@ -433,28 +363,4 @@ describe('hostile batches', async () => {
   test.each(['dry_run', 'earliest'])('%s=maybe is 400', async (flag) => {
     expect(outcome(await batch(lead, [create()], `${flag}=maybe`))).toBe('400 request_invalid');
   });
-});
-
-test('metrics count each create and update', async () => {
-  const metrics = createServerMetrics();
-  const service = await openService({ topology: smallTopology(4), metrics });
-  const lead = await service.as('lead');
-  const own = await booked(lead);
-  const key = { 'idempotency-key': 'k' };
-  const items = [create(hours(3, 4)), create(hours(3, 4)), { action: 'update', id: own.id, bandwidth: '5' }];
-  await batch(lead, items, '', key);
-  await batch(lead, items, '', key);
-  await batch(lead, [create(hours(5, 6)), create({ bandwidth: '1000', ...hours(3, 4) })]);
-  await batch(lead, [create(hours(5, 6)), create({ bandwidth: '1000', ...hours(3, 4) })], 'dry_run=true');
-  const told = metrics
-    .text()
-    .split('\n')
-    .filter((line) => /asked=/.test(line) && !/ 0$/.test(line));
-  expect(told.map((line) => line.replace(/^.*asked="(\w+)",result="(\w+)".* (\d+)$/, '$1 $2 $3'))).toEqual([
-    'create accepted 3',
-    'create replayed 2',
-    'create bandwidth 1',
-    'update accepted 1',
-    'update replayed 1',
-  ]);
 });

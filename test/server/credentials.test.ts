@@ -3,15 +3,14 @@ import { describe, expect, test } from 'vitest';
 import { MAX_TOKENS } from '../../src/contract/reservation.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
-  addressOf,
   at,
   booking,
   DAY,
   endpointsOf,
   HOUR,
-  LINKS,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   problemIn,
   reservationIn,
@@ -61,16 +60,10 @@ const GUARDED = endpointsOf(service, reservation)
     };
   });
 
-/** contract/README.md, "Errors" 4. What `Authorization` holds, the code, and what the body says. */
+/** contract/README.md, "Errors" 4, told at every endpoint. All that `Authorization` may hold: test/tokens/verifier.test.ts. */
 const BAD_CREDENTIALS: [title: string, authorization: string | undefined, code: string, says: RegExp][] = [
   ['no Authorization', undefined, 'token_missing', /no Authorization/],
-  ['an empty Authorization', '', 'token_missing', /no Authorization/],
   ['Basic', 'Basic bGVhZDpsZWFk', 'token_invalid', /must be Bearer/],
-  ['the token without a scheme', user, 'token_invalid', /must be Bearer/],
-  ['Bearer alone', 'Bearer', 'token_missing', /empty/],
-  ['garbage', 'Bearer garbage', 'token_invalid', /not a token/],
-  ['garbage with dots', 'Bearer a.b.c', 'token_invalid', /not a token/],
-  ['two tokens', `Bearer ${user} ${user}`, 'token_invalid', /not a token/],
   ['an expired token', `Bearer ${expiredUser}`, 'token_expired', /expired/],
   ['a token of another issuer', `Bearer ${wrongIssuer}`, 'token_invalid', /issuer/],
   ["a user token by the portal's key", `Bearer ${signedByPortal}`, 'token_invalid', /issuer/],
@@ -78,20 +71,17 @@ const BAD_CREDENTIALS: [title: string, authorization: string | undefined, code: 
   ['a token by another key', `Bearer ${wrongKey}`, 'token_invalid', /restarted with new keys\? Log in again/],
 ];
 
-describe.each(GUARDED)('row 34: $method $address ($name)', ({ method, address, headers, body }) => {
-  const send = (authorization: string | undefined) =>
-    service.send(method, address, {
+test.each(GUARDED)('row 34: $method $address ($name)', async ({ method, address, headers, body }) => {
+  const before = service.rows();
+  for (const [title, authorization, code, says] of BAD_CREDENTIALS) {
+    const reply = await service.send(method, address, {
       headers: { ...headers, ...(authorization === undefined ? {} : { authorization }) },
       ...(body ? { body } : {}),
     });
-
-  test.each(BAD_CREDENTIALS)('%s: 403 that says so', async (_, authorization, code, says) => {
-    const before = service.rows();
-    const reply = await send(authorization);
-    expect(outcome(reply)).toBe(`403 ${code}`);
+    expect([title, outcome(reply)]).toEqual([title, `403 ${code}`]);
     expect(problemIn(reply).detail[0]?.msg).toMatch(says);
-    expect(service.rows()).toEqual(before);
-  });
+  }
+  expect(service.rows()).toEqual(before);
 });
 
 test.each([
@@ -119,16 +109,6 @@ interface Placement {
 const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
   ['experiment in Authorization, user in the header', { bearer: experiment, header: user }, 'ok'],
   [
-    'two experiments, header and tokens',
-    { bearer: user, header: experiment, tokens: [secondExperiment] },
-    '400 experiment_tokens_differ',
-  ],
-  [
-    'two experiments, Authorization and header',
-    { bearer: experiment, header: secondExperiment, tokens: [user] },
-    '400 experiment_tokens_differ',
-  ],
-  [
     'two experiments in tokens',
     { bearer: user, tokens: [experiment, secondExperiment] },
     '400 experiment_tokens_differ',
@@ -138,35 +118,18 @@ const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
     { bearer: user, header: experiment, tokens: [connectivity] },
     '403 token_invalid',
   ],
-  ['a connectivity token in Authorization', { bearer: connectivity, tokens: [user] }, '403 token_invalid'],
-  ['garbage in tokens', { bearer: user, header: experiment, tokens: ['garbage'] }, '403 token_invalid'],
   ['an empty string in tokens', { bearer: user, header: experiment, tokens: [''] }, '403 token_invalid'],
   ['garbage in the header', { bearer: user, header: 'garbage', tokens: [experiment] }, '403 token_invalid'],
-  [
-    'the experiment header twice',
-    { bearer: user, header: `${experiment}, ${experiment}` },
-    '403 token_invalid',
-  ],
-  [
-    'an expired token in tokens',
-    { bearer: user, header: experiment, tokens: [expiredUser] },
-    '403 token_expired',
-  ],
-  [
-    'a token of another issuer in tokens',
-    { bearer: user, header: experiment, tokens: [wrongIssuer] },
-    '403 token_invalid',
-  ],
-  [
-    'a token for another audience in tokens',
-    { bearer: user, header: experiment, tokens: [wrongAudience] },
-    '403 token_invalid',
-  ],
-  [
-    'a token by another key in tokens',
-    { bearer: user, header: experiment, tokens: [wrongKey] },
-    '403 token_invalid',
-  ],
+  ...[
+    ['an expired token', expiredUser, '403 token_expired'] as const,
+    ['a token of another issuer', wrongIssuer, '403 token_invalid'] as const,
+    ['a token for another audience', wrongAudience, '403 token_invalid'] as const,
+    ['a token by another key', wrongKey, '403 token_invalid'] as const,
+  ].map(([title, token, due]): [string, Placement, string] => [
+    `${title} in tokens`,
+    { bearer: user, header: experiment, tokens: [token] },
+    due,
+  ]),
   [
     `${MAX_TOKENS} tokens`,
     { bearer: user, header: experiment, tokens: Array.from({ length: MAX_TOKENS }, () => user) },
@@ -213,23 +176,18 @@ describe.each(['POST', 'PUT'])('where the tokens of a %s stand', (method) => {
 /** The same for a request without a body: an experiment token in `Authorization` names the user where no user token does. */
 const BODYLESS: [title: string, placement: Placement, expected: string][] = [
   ['user alone', { bearer: user }, '403 token_missing'],
-  ['user, user in the header', { bearer: user, header: user }, '403 token_missing'],
   ['user, project in the header', { bearer: user, header: project }, '403 token_missing'],
   ['user, experiment in the header', { bearer: user, header: experiment }, 'ok'],
   ['project alone', { bearer: project }, '403 token_missing'],
-  ['project, user in the header', { bearer: project, header: user }, '403 token_missing'],
-  ['project, project in the header', { bearer: project, header: project }, '403 token_missing'],
   ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_missing'],
   ['experiment alone', { bearer: experiment }, 'ok'],
   ['experiment, user in the header', { bearer: experiment, header: user }, 'ok'],
-  ['experiment, project in the header', { bearer: experiment, header: project }, 'ok'],
-  ['experiment, experiment in the header', { bearer: experiment, header: experiment }, 'ok'],
   ['two experiments', { bearer: experiment, header: secondExperiment }, '400 experiment_tokens_differ'],
   ['garbage in the header', { bearer: user, header: 'garbage' }, '403 token_invalid'],
   ['a connectivity token', { bearer: connectivity, header: experiment }, '403 token_invalid'],
 ];
 
-describe.each(['GET', 'GET list', 'DELETE'])(
+describe.each(['GET list', 'DELETE'])(
   'a project token never stands in for the user token of a %s (THREATS.md 87)',
   (method) => {
     test.each(BODYLESS)('%s: %3$s', async (_, placement, expected) => {
@@ -237,7 +195,6 @@ describe.each(['GET', 'GET list', 'DELETE'])(
       const caller = service.with(headersOf(placement));
       const before = service.rows();
       const send = {
-        GET: () => caller.read(id),
         'GET list': () => caller.list(),
         DELETE: () => caller.delete(id),
       };
@@ -247,20 +204,6 @@ describe.each(['GET', 'GET list', 'DELETE'])(
     });
   },
 );
-
-/** As every question about links, the free starts need a user token in Authorization; an experiment's adds its share. */
-test.each<[title: string, placement: Placement, expected: string]>([
-  ['user alone', { bearer: user }, '200'],
-  ['user, experiment in the header', { bearer: user, header: experiment }, '200'],
-  ['project alone', { bearer: project }, '403 token_invalid'],
-  ['project, user in the header', { bearer: project, header: user }, '403 token_invalid'],
-  ['project, experiment in the header', { bearer: project, header: experiment }, '403 token_invalid'],
-  ['experiment alone', { bearer: experiment }, '403 token_invalid'],
-  ['experiment, experiment in the header', { bearer: experiment, header: experiment }, '403 token_invalid'],
-])('the free starts on a link, %s: %3$s', async (_, placement, expected) => {
-  const asked = `${addressOf('linkSlots')}?bandwidth=1&duration=PT1H`;
-  expect(outcome(await service.with(headersOf(placement)).send('GET', asked))).toBe(expected);
-});
 
 /** Every way to place these three tokens in a request with a body: 3 times 4 times 8. */
 const EVERY_PLACEMENT = [user, project, experiment].flatMap((inBearer) =>
@@ -294,14 +237,8 @@ test('the refusal for want of an experiment token says where it goes', async () 
   expect(problemIn(reply).detail[0]?.msg).toMatch(/experiment token.*Slices-Experiment-Token.*tokens/);
 });
 
-test('the scheme is read without regard to case (RFC 9110 §11.1)', async () => {
-  const headers = { authorization: `bearer ${user}` };
-  expect(outcome(await service.send('GET', LINKS, { headers }))).toBe('200');
-});
-
 test('an experiment token ends before its user token: 403 token_expired', async () => {
-  const later = await openService();
-  const caller = await later.as('lead');
+  const { service: later, lead: caller } = await openWithLead();
   later.moveTo(15 * MINUTE - 1);
   expect(outcome(await caller.list())).toBe('200');
   later.moveTo(15 * MINUTE);
@@ -320,12 +257,9 @@ describe("an experiment token that the portal's key signed", () => {
     ['role in capitals, as the API has it', { act: { ...act, role: 'LEAD' } }, '201'],
     ['an unknown role', { act: { ...act, role: 'owner' } }, '403 role_not_allowed'],
     ["another's", { act: { ...act, sub: `${act.sub}x` } }, '403 token_invalid'],
-    ['no act', { act: undefined }, '403 token_invalid'],
     ['no exp_exp', { exp_exp: undefined }, '403 token_invalid'],
-    ['an exp_exp that is no time', { exp_exp: 'soon' }, '403 token_invalid'],
     ['an expiry in the past', { exp_exp: at(-1) }, '422 experiment_expired Date'],
     ['the subject of a project', { sub: service.project }, '403 token_invalid'],
-    ['no subject', { sub: undefined }, '403 token_invalid'],
   ];
   test.each(changed)('%s: %3$s', async (_, changes, expected) => {
     const token = await issuers.portal.issue({ ...good, ...changes });

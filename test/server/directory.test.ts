@@ -1,11 +1,9 @@
-import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { checkDirectory, DirectoryError, type DirectoryFile } from '../../src/server/portal/directory.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import { EXPERIMENTS, PROJECTS } from '../fixtures/service.ts';
-import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
 
@@ -16,10 +14,7 @@ const FILE: DirectoryFile = {
   experiments: [{ name: 'run1', project: 'optics', expires_at: END, members: { alice: 'admin' } }],
 };
 
-describe.each([
-  ['SQLite', async () => join(temporaryFolder(), 'server.sqlite')],
-  ['PostgreSQL', () => postgres.withTables()],
-])('on %s', (_, newDatabase) => {
+describe.each(postgres.engines)('on %s', (_, newDatabase) => {
   test('of many experiments that two servers add at once, a project gets so many as it may have', async () => {
     const database = await newDatabase();
     const [one, other] = [await openStores(database), await openStores(database)];
@@ -32,15 +27,9 @@ describe.each([
     });
     const added = await Promise.all(
       Array.from({ length: 20 }, (_each, index) => {
-        const experiment = {
-          ...project,
-          id: `exp_${index}`,
-          name: `e${index}`,
-          project: 'proj_1',
-          createdAt: 50,
-        };
+        const own = { id: `exp_${index}`, name: `e${index}`, project: 'proj_1', createdAt: 50 };
         const { directory } = index % 2 === 0 ? one : other;
-        return directory.addExperiment(experiment, 'user_1', { most: 7, since: 0 });
+        return directory.addExperiment({ ...project, ...own }, 'user_1', { most: 7, since: 0 });
       }),
     );
     expect(added.filter((each) => each === 'added')).toHaveLength(7);
@@ -112,44 +101,27 @@ test('the users of a server are told with their roles', async () => {
 
 const [project] = FILE.projects;
 const [experiment] = FILE.experiments;
+const users = (...more: unknown[]) => ({ ...FILE, users: [...FILE.users, ...more] });
+const projects = (changes: object) => ({ ...FILE, projects: [{ ...project, ...changes }] });
+const experiments = (changes: object) => ({ ...FILE, experiments: [{ ...experiment, ...changes }] });
 test.each<[string, unknown, string]>([
   ['no object', 7, 'The file: must be an object.'],
   ['a missing list', { ...FILE, users: undefined }, 'users: is missing.'],
   ['an unknown member', { ...FILE, user: [] }, 'user: is not known here.'],
-  ['a user without a name', { ...FILE, users: [...FILE.users, {}] }, 'users[2].name: is missing.'],
-  [
-    'a name with spaces',
-    { ...FILE, users: [...FILE.users, { name: 'a b' }] },
-    'users[2].name: must start with',
-  ],
-  [
-    'a user twice',
-    { ...FILE, users: [...FILE.users, { name: 'alice' }] },
-    'users[2].name: alice is listed twice',
-  ],
+  ['a user without a name', users({}), 'users[2].name: is missing.'],
+  ['a name with spaces', users({ name: 'a b' }), 'users[2].name: must start with'],
+  ['a user twice', users({ name: 'alice' }), 'users[2].name: alice is listed twice'],
   [
     'an unknown role',
-    { ...FILE, projects: [{ ...project, members: { alice: 'boss' } }] },
+    projects({ members: { alice: 'boss' } }),
     'projects[0].members.alice: must be a role: lead, admin, member, viewer.',
   ],
-  [
-    'a member who is no user',
-    { ...FILE, projects: [{ ...project, members: { carl: 'lead' } }] },
-    'projects[0].members.carl: there is no user carl.',
-  ],
-  [
-    'no time',
-    { ...FILE, projects: [{ ...project, expires_at: 'soon' }] },
-    'projects[0].expires_at: must be a time',
-  ],
-  [
-    'an unknown project',
-    { ...FILE, experiments: [{ ...experiment, project: 'x' }] },
-    'experiments[0].project: there is no project x.',
-  ],
+  ['no user', projects({ members: { carl: 'lead' } }), 'projects[0].members.carl: there is no user carl.'],
+  ['no time', projects({ expires_at: 'soon' }), 'projects[0].expires_at: must be a time'],
+  ['an unknown project', experiments({ project: 'x' }), 'experiments[0].project: there is no project x.'],
   [
     'an experiment that ends after its project',
-    { ...FILE, experiments: [{ ...experiment, expires_at: '2031-01-01T00:00:00Z' }] },
+    experiments({ expires_at: '2031-01-01T00:00:00Z' }),
     'experiments[0].expires_at: project optics ends before',
   ],
 ])('%s is named with its place', (_, content, said) => {

@@ -10,7 +10,7 @@ import { noLog } from '../../src/server/log.ts';
 import { ownTrust } from '../../src/server/trust.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
-import { openEvents, type ReadStream, StreamReader, type Told, toldBy } from '../fixtures/events.ts';
+import { openEvents, type ReadStream } from '../fixtures/events.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
 import {
   addressOf,
@@ -22,11 +22,10 @@ import {
   hours,
   MINUTE,
   NOW,
-  openService,
+  openWithLead,
 } from '../fixtures/service.ts';
 
-const service = await openService();
-const lead = await service.as('lead');
+const { service, lead } = await openWithLead();
 const opened: ReadStream[] = [];
 
 /** A caller in an experiment of its own. */
@@ -38,6 +37,7 @@ async function alone(): Promise<Caller & { experiment: string }> {
 }
 
 afterEach(async () => {
+  vi.useRealTimers();
   for (const stream of opened.splice(0)) await stream.close();
   service.moveTo(0);
 });
@@ -55,28 +55,6 @@ async function bookMany(count: number): Promise<string[]> {
   const reply = await lead.send('POST', addressOf('batchReservations'), { body: { items, tokens } });
   const Booked = v.object({ items: v.array(v.object({ connectivity: v.object({ id: v.string() }) })) });
   return v.parse(Booked, reply.body).items.map(({ connectivity }) => connectivity.id);
-}
-
-/** All events from a cursor on: those up to a change that is made now. */
-async function restAfter(cursor = ''): Promise<Told[]> {
-  const stream = await begun(`?since=${cursor}`);
-  const { id } = await booked(lead);
-  await lead.delete(id);
-  const told: Told[] = [];
-  do told.push(...(await stream.next()));
-  while (!(told.at(-1)?.id === id && told.at(-1)?.type === 'deleted'));
-  await stream.close();
-  return told.filter((each) => each.id !== id);
-}
-
-/** The bandwidth of each reservation that stands after some events. */
-function standingAfter(told: readonly Told[]): Map<unknown, unknown> {
-  const standing = new Map<unknown, unknown>();
-  for (const { type, id, bandwidth } of told) {
-    if (type === 'deleted') standing.delete(id);
-    else standing.set(id, bandwidth);
-  }
-  return standing;
 }
 
 /** A stream that has begun, so that what comes next is told. */
@@ -105,57 +83,13 @@ describe('a stream of events', () => {
   test('tells a batch whole, under one cursor', async () => {
     const stream = await begun();
     const before = await stream.cursor();
-    await bookMany(3);
-    const told = await stream.next(3);
-    expect(told.map(({ type }) => type)).toEqual(['created', 'created', 'created']);
+    const ids = new Set(await bookMany(3));
+    expect(new Set((await stream.next(3)).map(({ id }) => id))).toEqual(ids);
     const again = await begun(`?since=${before}`);
-    expect(new Set((await again.next(3)).map(({ id }) => id))).toEqual(new Set(told.map(({ id }) => id)));
+    expect(new Set((await again.next(3)).map(({ id }) => id))).toEqual(ids);
   });
 
-  test('row 133: cut at any byte, it goes on at its cursor with all that was not told', async () => {
-    const address = `${service.base}${addressOf('events')}`;
-    const response = await service.fetch(new Request(address, { headers: lead.headers }));
-    const reader = response.body?.getReader();
-    const whole = new StreamReader();
-    const bytes: number[] = [];
-    const readOn = async (): Promise<void> => {
-      for (let isTold = false; !isTold; ) {
-        const chunk = (await reader?.read())?.value ?? new Uint8Array();
-        bytes.push(...chunk);
-        isTold = whole.push(chunk).length > 0;
-      }
-    };
-    await readOn();
-    const beginning = whole.lastId;
-    const changed: string[] = [];
-    for (const change of ['updated', 'deleted', 'kept']) {
-      const { id } = await booked(lead);
-      changed.push(id);
-      await readOn();
-      if (change === 'updated') await lead.update(id, booking({ bandwidth: '7' }));
-      if (change === 'deleted') await lead.delete(id);
-      if (change !== 'kept') await readOn();
-    }
-    await reader?.cancel();
-    const due = new Map([
-      [changed[0], 7],
-      [changed[2], 100],
-    ]);
-    const after = new Map<string | undefined, Told[]>();
-    const parser = new StreamReader();
-    const told: Told[] = [];
-    for (const byte of bytes) {
-      const events = parser.push(Uint8Array.of(byte));
-      told.push(...events.filter(({ event }) => event === 'reservation').map(toldBy));
-      const cursor = parser.lastId ?? beginning;
-      const rest = after.get(cursor) ?? (await restAfter(cursor));
-      after.set(cursor, rest);
-      expect(standingAfter([...told, ...rest])).toEqual(due);
-    }
-    expect(after.size).toBe(6);
-  });
-
-  test('goes on at its cursor: each reservation once, as it is now', async () => {
+  test('goes on at its cursor, after a restart too: each reservation once, as it is now', async () => {
     const stream = await begun();
     const cursor = await stream.cursor();
     await stream.close();
@@ -163,6 +97,7 @@ describe('a stream of events', () => {
     const [kept, gone] = [await booked(lead), await booked(lead)];
     await lead.update(kept.id, booking({ bandwidth: '300' }));
     await lead.delete(gone.id);
+    await service.restart();
     for (const headers of [lead.headers, { ...lead.headers, 'last-event-id': cursor }]) {
       const query = 'last-event-id' in headers ? '' : `?since=${cursor}`;
       const told = await (await begun(query, headers)).next(2);
@@ -171,13 +106,6 @@ describe('a stream of events', () => {
         { event: 'reservation', type: 'deleted', id: gone.id, bandwidth: 100 },
       ]);
     }
-  });
-
-  test('goes on at its cursor after the server was started again', async () => {
-    const cursor = await (await begun()).cursor();
-    const { id } = await booked(lead);
-    await service.restart();
-    expect(await (await begun(`?since=${cursor}`)).next()).toMatchObject([{ type: 'created', id }]);
   });
 
   test.each([
@@ -259,14 +187,11 @@ describe('a stream of events', () => {
     expect(await links.next()).toEqual([{ event: 'link', version: Number(link?.version) + 1 }]);
   });
 
-  test('HEAD opens none', async () => {
-    for (let count = 0; count < 30; count += 1) {
-      const reply = await service.send('HEAD', addressOf('events'), { headers: lead.headers });
-      expect(reply.status).toBe(200);
-    }
-  });
-
   test('row 125: a user has 20 streams at most, and may open another when one is closed', async () => {
+    // HEAD opens none.
+    for (let count = 0; count < 30; count += 1) {
+      await service.send('HEAD', addressOf('events'), { headers: lead.headers });
+    }
     for (let count = 0; count < 20; count += 1) await begun();
     const refused = await open();
     expect(refused.status).toBe(429);
@@ -298,18 +223,14 @@ describe('a stream of events', () => {
 
   test('row 126: a stream ends when its tokens have expired', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-    try {
-      const stream = await begun();
-      vi.advanceTimersByTime(EVENT_PAUSE);
-      service.moveTo(HOUR);
-      vi.advanceTimersByTime(EVENT_PAUSE);
-      expect(await stream.ended()).toBe('ended');
-    } finally {
-      vi.useRealTimers();
-    }
+    const stream = await begun();
+    vi.advanceTimersByTime(EVENT_PAUSE);
+    service.moveTo(HOUR);
+    vi.advanceTimersByTime(EVENT_PAUSE);
+    expect(await stream.ended()).toBe('ended');
   });
 
-  test('row 126: at the instant at which the first of its tokens expires', async () => {
+  test('row 126: at the instant at which the first of its tokens expires; and it needs valid ones', async () => {
     const { identity } = await service.issuers();
     const user = { id: `user_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q`, name: 'passer-by' };
     const claims = userClaims(user, { audience: service.base, login: service.now(), ttl: 1 });
@@ -317,10 +238,6 @@ describe('a stream of events', () => {
     const stream = await begun('', { authorization: `Bearer ${await identity.issue(claims)}` });
     expect(await stream.ended()).toBe('ended');
     expect(performance.now() - began).toBeLessThan(EVENT_PAUSE);
-  });
-
-  test('needs a valid user token, and a role that may list', async () => {
-    expect((await open('', {})).status).toBe(403);
     expect((await open('', { ...lead.headers, authorization: 'Bearer nothing' })).status).toBe(403);
   });
 

@@ -1,7 +1,7 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import type { Topology } from '../../src/contract/links.ts';
 import type { Role } from '../../src/contract/roles.ts';
-import { PATIENCE } from '../fixtures/patience.ts';
 import {
   at,
   type Caller,
@@ -64,21 +64,16 @@ const WINDOW = `start=${WHOLE.start_date}&end=${WHOLE.end_date}`;
 const ROUTE = `${LINKS}/site-a/site-d`;
 type Ask = (caller: Caller) => Promise<unknown>;
 /** Questions that need more than a turn of the event loop, and much less than a search from the first minute on. */
-const HEAVY: Record<'create' | 'read', Record<string, Ask>> = {
-  create: {
-    'a batch': (caller) => searchFrom(caller, END - 20),
-    'a refusal': (caller) => change(caller, '?dry_run=true', { ...WHOLE, bandwidth: '900' }),
-    'a volume': (caller) => change(caller, '?dry_run=true', { ...WHOLE, volume: '1000000000' }),
-  },
-  read: {
-    columns: (caller) => caller.send('GET', `${ROUTE}/availability?${WINDOW}&points=50`),
-    steps: (caller) => caller.send('GET', `${ROUTE}/availability?${WINDOW}`),
-    slots: (caller) => caller.send('GET', `${ROUTE}/slots?${WINDOW}&bandwidth=1000&duration=PT5M`),
-  },
+const HEAVY: Record<string, Ask> = {
+  'a batch': (caller) => searchFrom(caller, END - 20),
+  'a refusal': (caller) => change(caller, '?dry_run=true', { ...WHOLE, bandwidth: '900' }),
+  'a volume': (caller) => change(caller, '?dry_run=true', { ...WHOLE, volume: '1000000000' }),
+};
+const READ: Record<string, Ask> = {
+  steps: (caller) => caller.send('GET', `${ROUTE}/availability?${WINDOW}`),
+  slots: (caller) => caller.send('GET', `${ROUTE}/slots?${WINDOW}&bandwidth=1000&duration=PT5M`),
 };
 const LIGHT: Record<string, Ask> = {
-  'what is free of one link': (caller) =>
-    caller.send('GET', `${LINKS}/site-a/site-b/availability?${WINDOW}&points=1`),
   'the use of all links': (caller) => caller.send('GET', `${LINKS}/use?${WINDOW}&points=1`),
 };
 
@@ -102,9 +97,11 @@ beforeAll(async () => {
 /** What is answered first: a search of the lead's that is under way, or a question that is asked then. */
 async function first(user: Role, ask: Ask): Promise<'the search' | 'the question'> {
   const [lead, other] = [await service.as('lead'), await service.as(user)];
+  // Their tokens are verified: after that a question goes to its line at once, on a slow machine too.
+  for (const caller of [lead, other]) await caller.list();
   const looks = countedTurns();
   const search = searchFrom(lead, 10);
-  await vi.waitUntil(() => looks() > 100, { timeout: PATIENCE, interval: 1 });
+  while (looks() <= 100) await nextTurn();
   const question = ask(other);
   const answered = await Promise.race([
     search.then(() => 'the search' as const),
@@ -115,14 +112,14 @@ async function first(user: Role, ask: Ask): Promise<'the search' | 'the question
   return answered;
 }
 
-test.each(Object.entries({ ...HEAVY.create, ...HEAVY.read }))(
+test.each(Object.entries({ ...HEAVY, ...READ }))(
   'row 116: of one user, a second heavy question waits for the first: %s',
   async (_, ask) => {
     expect(await first('lead', ask)).toBe('the search');
   },
 );
 
-test.each(Object.entries({ ...HEAVY.read, ...LIGHT }))(
+test.each(Object.entries({ ...READ, ...LIGHT }))(
   'row 116: that of another user does not wait: %s',
   async (_, ask) => {
     expect(await first('admin', ask)).toBe('the question');

@@ -12,6 +12,7 @@ import {
   hours,
   MINUTE,
   openService,
+  openWithLead,
   outcome,
   problemIn,
   type Reply,
@@ -81,20 +82,19 @@ describe('the same request under the same key', async () => {
   });
 
   test.each<[string, Record<string, unknown> | string]>([
-    ['another spelling of the bandwidth', { bandwidth: '0100' }],
-    ['other zones', { start_date: '2026-11-01T15:00:00+02:00', end_date: '2026-11-01T13:00:00-01:00' }],
-    ['fewer digits', { start_date: '2026-11-01T13:00:00Z' }],
+    [
+      'other zones, another spelling of the bandwidth',
+      { start_date: '2026-11-01T15:00:00+02:00', bandwidth: '0100' },
+    ],
     ['members that nobody knows', { comment: 'try two' }],
     ['another order', JSON.stringify(Object.fromEntries(Object.entries(booking()).toReversed()))],
-    ['more space', JSON.stringify(booking(), null, 2)],
   ])('is the same in %s', async (how, body) => {
     const lead = await service.as('lead');
     const first = reservationIn(await bookAs(lead, how));
     const repeat = await lead.book(typeof body === 'string' ? body : booking(body), '', {
       'idempotency-key': how,
     });
-    expect(answered(repeat)).toBe('201 again');
-    expect(reservationIn(repeat)).toEqual(first);
+    expect([answered(repeat), reservationIn(repeat)]).toEqual(['201 again', first]);
   });
 
   test('is the same with the tokens of after a refresh', async () => {
@@ -116,18 +116,15 @@ describe('the same request under the same key', async () => {
     const first = reservationIn(await bookAs(lead, 'now', starting, 'start_now=true'));
     service.moveTo(MINUTE);
     const repeat = await bookAs(lead, 'now', starting, 'start_now=1');
-    expect(answered(repeat)).toBe('201 again');
-    expect(reservationIn(repeat)).toEqual(first);
-    expect(first.start_date).toBe(at(0));
+    expect([answered(repeat), reservationIn(repeat).start_date]).toEqual(['201 again', first.start_date]);
   });
 
   test.each<[string, Record<string, unknown>, string?]>([
     ['bandwidth', { bandwidth: '101' }],
-    ['start', { start_date: at(HOUR + 1) }],
     ['start, which is now', { start_date: null }, 'start_now=true'],
     ['end', { end_date: at(2 * HOUR + 1) }],
-    ['second site', { site2: 'fr-lille' }],
-    ['first site', { site1: 'fr-slices' }],
+    ['site', { site2: 'fr-lille' }],
+    ['name', { name: 'other' }],
     ['order of the sites', { site1: 'pl-poznan1', site2: 'be-gent1' }],
   ])('another %s is another request: 409, and nothing is booked', async (difference, changes, query) => {
     const lead = await service.as('lead');
@@ -156,26 +153,12 @@ describe('a repeat is answered though a new request would be refused', async () 
   const service = await openService();
   beforeEach(() => service.moveTo(0));
 
-  test.each([
-    ['its start has passed', 90 * MINUTE, '422 date_past Date'],
-    ['its end has passed', 3 * HOUR, '422 date_past Date'],
-  ])('%s', async (why, later, refused) => {
-    const first = await bookAs(await service.as('lead'), why);
-    service.moveTo(later);
+  test('its period has passed', async () => {
+    const first = await bookAs(await service.as('lead'), 'late');
+    service.moveTo(3 * HOUR);
     const lead = await service.as('lead');
-    expect(outcome(await lead.book())).toBe(refused);
-    const repeat = await bookAs(lead, why);
-    expect([answered(repeat), repeat.body]).toEqual(['201 again', first.body]);
-  });
-
-  test('its experiment has expired', async () => {
-    const id = await service.newExperiment('short', 3 * HOUR);
-    const period = { start_date: at(2 * HOUR), end_date: at(3 * HOUR) };
-    const first = await bookAs(await service.as('lead', id), 'expired', period);
-    service.moveTo(4 * HOUR);
-    const lead = await service.as('lead', id);
-    expect(outcome(await lead.book(booking(hours(5, 6))))).toMatch(/^422 experiment_expired/);
-    const repeat = await bookAs(lead, 'expired', period);
+    expect(outcome(await lead.book())).toBe('422 date_past Date');
+    const repeat = await bookAs(lead, 'late');
     expect([answered(repeat), repeat.body]).toEqual(['201 again', first.body]);
   });
 
@@ -190,53 +173,26 @@ describe('a repeat is answered though a new request would be refused', async () 
     expect([answered(repeat), repeat.body]).toEqual(['201 again', first.body]);
   });
 
-  test('its link is full', async () => {
-    const full = await openService({ topology: smallTopology(1) });
-    const lead = await full.as('lead');
-    const first = await bookAs(lead, 'full');
-    expect(outcome(await lead.book())).toMatch(/^422 vlans_unavailable/);
-    expect((await bookAs(lead, 'full')).body).toEqual(first.body);
-  });
-
-  test('and answered with the reservation as it stands now', async () => {
-    const lead = await service.as('lead');
-    const { id } = reservationIn(await bookAs(lead, 'updated'));
-    const updated = reservationIn(await lead.update(id, { bandwidth: '7', tokens: [] }));
-    const repeat = await bookAs(lead, 'updated');
-    expect([answered(repeat), repeat.body]).toEqual(['201 again', updated]);
-  });
-
   test('but not when its reservation was deleted: 409 names it', async () => {
     const lead = await service.as('lead');
     const { id } = reservationIn(await bookAs(lead, 'deleted'));
     await lead.delete(id);
-    const before = service.rows();
     const repeat = await bookAs(lead, 'deleted');
     expect(outcome(repeat)).toBe(REUSED);
-    const { msg } = problemIn(repeat).detail[0] ?? { msg: '' };
-    expect(msg).toContain(id);
-    expect(msg).toContain('deleted');
-    expect(service.rows()).toEqual(before);
-    expect(answered(await bookAs(lead, 'after the deletion'))).toBe('201');
+    expect(problemIn(repeat).detail[0]?.msg).toMatch(new RegExp(`${id}.*deleted`));
   });
 });
 
 describe('a refused request leaves its key free', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
+  const { lead } = await openWithLead({ topology: smallTopology(1) });
 
-  test('by the link: it is decided anew, and may be another one', async () => {
+  test('by the link or by a rule: it is decided anew, and may be another one', async () => {
     const first = await booked(lead);
     expect(outcome(await bookAs(lead, 'link'))).toMatch(/^422 vlans_unavailable/);
-    expect(outcome(await bookAs(lead, 'link'))).toMatch(/^422 vlans_unavailable/);
+    expect(outcome(await bookAs(lead, 'link', hours(-1, 5)))).toBe('422 date_past Date');
     await lead.delete(first.id);
     expect(answered(await bookAs(lead, 'link', { bandwidth: '7' }))).toBe('201');
     expect(answered(await bookAs(lead, 'link', { bandwidth: '7' }))).toBe('201 again');
-  });
-
-  test('by a rule', async () => {
-    expect(outcome(await bookAs(lead, 'rule', hours(-1, 5)))).toBe('422 date_past Date');
-    expect(answered(await bookAs(lead, 'rule', hours(5, 6)))).toBe('201');
   });
 
   test('a dry run neither takes it nor asks for it, however it is spelt', async () => {
@@ -249,31 +205,18 @@ describe('a refused request leaves its key free', async () => {
   });
 });
 
-describe('a key stands for 24 hours', async () => {
+test('a key stands for 24 hours, and is free then', async () => {
   const service = await openService();
   const period = hours(48, 49);
   const first = reservationIn(await bookAs(await service.as('lead'), 'day', period));
-
-  test('less a millisecond', async () => {
-    service.moveTo(DAY - 1);
-    const lead = await service.as('lead');
-    expect(reservationIn(await bookAs(lead, 'day', period)).id).toBe(first.id);
-    expect(outcome(await bookAs(lead, 'day'))).toBe(REUSED);
-  });
-
-  test('and is free then, for another request too', async () => {
-    service.moveTo(DAY);
-    const lead = await service.as('lead');
-    const anew = await bookAs(lead, 'day', hours(50, 51));
-    expect(answered(anew)).toBe('201');
-    expect(reservationIn(anew).id).not.toBe(first.id);
-    expect(answered(await bookAs(lead, 'day', hours(50, 51)))).toBe('201 again');
-  });
+  service.moveTo(DAY - 1);
+  expect(reservationIn(await bookAs(await service.as('lead'), 'day', period)).id).toBe(first.id);
+  service.moveTo(DAY);
+  expect(answered(await bookAs(await service.as('lead'), 'day', hours(50, 51)))).toBe('201');
 });
 
 describe('the text of a key', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const twice = new Headers([
     ['Idempotency-Key', 'one'],
     ['Idempotency-Key', 'other'],
@@ -283,7 +226,6 @@ describe('the text of a key', async () => {
     ['a quoted string is its text', '"8e03978e-40d5"', '8e03978e-40d5'],
     ['with what is escaped in it', String.raw`"a\"b\\c"`, String.raw`a"b\c`],
     ['a lone quote is a character', '"', String.raw`"\""`],
-    ['quotes inside are too', '"x", "y"', String.raw`"\"x\", \"y\""`],
     ['space around it is none of it', ' padded\t', 'padded'],
     ['255 characters', 'k'.repeat(255), `"${'k'.repeat(255)}"`],
     ['given twice: one text', twice.get('idempotency-key') ?? '', '"one, other"'],
@@ -294,16 +236,15 @@ describe('the text of a key', async () => {
 
   test('capitals count, and so does every character', async () => {
     const ids = new Set<string>();
-    for (const key of ['abc', 'ABC', 'abcd', 'ab c', 'a', 'one', 'other', "' OR 1=1 --", '__proto__']) {
+    for (const key of ['abc', 'ABC', 'ab c', "' OR 1=1 --", '__proto__']) {
       ids.add(reservationIn(await bookAs(lead, key)).id);
     }
-    expect(ids.size).toBe(9);
+    expect(ids.size).toBe(5);
   });
 
   test.each([
     ['no text', ''],
     ['no text in quotes', '""'],
-    ['256 characters', 'k'.repeat(256)],
     ['256 characters in quotes', `"${'k'.repeat(256)}"`],
     ['a letter that is not ASCII', 'clé'],
     ['a tab', 'a\tb'],
@@ -315,17 +256,10 @@ describe('the text of a key', async () => {
     expect(problemIn(reply).detail[0]?.msg).toContain('Idempotency-Key');
     expect(service.rows()).toEqual(before);
   });
-
-  test('a caller whose role does not allow booking is told that first', async () => {
-    const viewer = await service.as('viewer');
-    expect(outcome(await bookAs(viewer, 'é'))).toBe('403 role_not_allowed');
-    expect(outcome(await bookAs(service.with({}), 'é'))).toBe('403 token_missing');
-  });
 });
 
 describe('a key is the user’s own, in one experiment', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const first = reservationIn(await bookAs(lead, 'own'));
 
   test('in another experiment it is another key', async () => {
@@ -339,10 +273,7 @@ describe('a key is the user’s own, in one experiment', async () => {
   test('another lead of the same experiment has their own', async () => {
     const database = new DatabaseSync(service.file);
     database
-      .prepare(
-        `UPDATE membership SET role = 'lead'
-         WHERE scope = ? AND person = (SELECT id FROM person WHERE name = 'admin')`,
-      )
+      .prepare("UPDATE membership SET role = 'lead' WHERE role = 'admin' AND scope = ?")
       .run(service.experiment);
     database.close();
     const other = await service.as('admin');
@@ -354,26 +285,20 @@ describe('a key is the user’s own, in one experiment', async () => {
   });
 
   test('a repeat needs the right to book', async () => {
-    expect(outcome(await bookAs(await service.as('viewer'), 'own'))).toBe('403 role_not_allowed');
+    for (const key of ['own', 'é']) {
+      expect(outcome(await bookAs(await service.as('viewer'), key))).toBe('403 role_not_allowed');
+    }
     expect(outcome(await bookAs(service.with({}), 'own'))).toBe('403 token_missing');
   });
 });
 
-describe('at once, on two servers with one file', async () => {
+test('at once, on two servers with one file, 20 requests under one key make one reservation, and every answer names it', async () => {
   const service = await openService({ topology: smallTopology(9) });
   const beside = await openBeside(service, { topology: smallTopology(9) });
   const lead = await service.as('lead');
-  const callers = [lead, beside.with(lead.headers)];
-  const twenty = Array.from({ length: 10 }, () => callers).flat();
-
-  test('20 requests under one key make one reservation, and every answer names it', async () => {
-    const before = service.rows().reservations;
-    const replies = await Promise.all(twenty.map((caller) => bookAs(caller, 'race')));
-    expect(replies.map(answered).toSorted()).toEqual([
-      '201',
-      ...Array.from({ length: 19 }, () => '201 again'),
-    ]);
-    expect(new Set(replies.map((reply) => reservationIn(reply).id)).size).toBe(1);
-    expect(service.rows().reservations).toBe(before + 1);
-  });
+  const twenty = Array.from({ length: 10 }, () => [lead, beside.with(lead.headers)]).flat();
+  const replies = await Promise.all(twenty.map((caller) => bookAs(caller, 'race')));
+  expect(replies.map(answered).toSorted()).toEqual(['201', ...Array(19).fill('201 again')]);
+  expect(new Set(replies.map((reply) => reservationIn(reply).id)).size).toBe(1);
+  expect(service.rows().reservations).toBe(1);
 });

@@ -45,22 +45,18 @@ const other = others(service);
 const lead = await signedIn(service, 'lead');
 const { sub: leadId } = decodeJwt(await service.userToken('lead'));
 
-describe('projects', () => {
+describe('projects and experiments', () => {
+  const record = { name: 'demo', description: 'Comes with the reference server.', created_at: at(0) };
+
   test.each(ROLES)(
     '%s lists demo, with the fields of the API and its own role, and not other',
     async (role) => {
-      const reply = await (await signedIn(service, role)).send('GET', PROJECTS);
-      expect(reply.body).toEqual({
-        projects: [
-          {
-            id: service.project,
-            name: 'demo',
-            description: 'Comes with the reference server.',
-            role,
-            created_at: at(0),
-            expires_at: at(365 * DAY),
-          },
-        ],
+      const caller = await signedIn(service, role);
+      const project = { ...record, id: service.project, role, expires_at: at(365 * DAY) };
+      expect((await caller.send('GET', PROJECTS)).body).toEqual({ projects: [project] });
+      const own = { ...record, id: service.experiment, project_id: service.project, role };
+      expect((await caller.send('GET', EXPERIMENTS)).body).toEqual({
+        experiments: [{ ...own, expires_at: at(90 * DAY) }],
       });
     },
   );
@@ -83,25 +79,8 @@ describe('projects', () => {
   test('one can be read as a record too', async () => {
     const { projects } = v.parse(ProjectList, (await lead.send('GET', PROJECTS)).body);
     expect((await lead.send('GET', `${PROJECTS}${service.project}`)).body).toEqual(projects[0]);
-  });
-});
-
-describe('experiments', () => {
-  test.each(ROLES)('%s lists demo with its own role, and not other', async (role) => {
-    const reply = await (await signedIn(service, role)).send('GET', EXPERIMENTS);
-    expect(reply.body).toEqual({
-      experiments: [
-        {
-          id: service.experiment,
-          name: 'demo',
-          description: 'Comes with the reference server.',
-          project_id: service.project,
-          role,
-          created_at: at(0),
-          expires_at: at(90 * DAY),
-        },
-      ],
-    });
+    const { experiments } = v.parse(ExperimentList, (await lead.send('GET', EXPERIMENTS)).body);
+    expect((await lead.send('GET', `${EXPERIMENTS}${service.experiment}`)).body).toEqual(experiments[0]);
   });
 
   test.each(ROLES)("%s's token holds the claims of an experiment token", async (role) => {
@@ -118,22 +97,14 @@ describe('experiments', () => {
       act: { sub: decodeJwt(await service.userToken(role)).sub, role },
     });
   });
-
-  test('one can be read as a record too', async () => {
-    const { experiments } = v.parse(ExperimentList, (await lead.send('GET', EXPERIMENTS)).body);
-    expect((await lead.send('GET', `${EXPERIMENTS}${service.experiment}`)).body).toEqual(experiments[0]);
-  });
 });
 
 describe('projects and experiments that are refused', () => {
   test.each([
     ["another's project", `${PROJECTS}${other.project}`, '403 wrong_project'],
     ["another's experiment", `${EXPERIMENTS}${other.experiment}`, '403 wrong_experiment'],
-    ['an unknown project', `${PROJECTS}proj_${UNKNOWN}`, '404 not_found'],
     ['an unknown experiment', `${EXPERIMENTS}exp_${UNKNOWN}`, '404 not_found'],
     ['an experiment as a project', `${PROJECTS}${service.experiment}`, '404 not_found'],
-    ['a project as an experiment', `${EXPERIMENTS}${service.project}`, '404 not_found'],
-    ['nonsense', `${EXPERIMENTS}%00`, '404 not_found'],
     ['a statement', `${PROJECTS}' OR 1=1 --`, '404 not_found'],
   ])('%s: %3$s', async (_, address, expected) => {
     expect(outcome(await lead.send('GET', address))).toBe(expected);
@@ -143,20 +114,15 @@ describe('projects and experiments that are refused', () => {
 
 describe('a token lasts no longer than the user token that it was had with', () => {
   test.each([
-    ['fresh', 0, 900],
     ['with 15 minutes left', 45 * MINUTE, 900],
-    ['with 10 minutes left', 50 * MINUTE, 600],
     ['with a second left', HOUR - SECOND, 1],
   ])('%s', async (_, later, lifetime) => {
     const aging = await openService();
     const caller = await signedIn(aging, 'lead');
     aging.moveTo(later);
     for (const address of [`${PROJECTS}${aging.project}`, `${EXPERIMENTS}${aging.experiment}`]) {
-      const { iat = 0, exp = 0 } = decodeJwt(
-        String((await caller.send('GET', address, { headers: SIGNED })).body),
-      );
-      expect(iat).toBe((NOW + later) / SECOND);
-      expect(exp - iat).toBe(lifetime);
+      const { iat = 0, exp = 0 } = decodeJwt((await caller.send('GET', address, { headers: SIGNED })).text);
+      expect([iat, exp - iat]).toEqual([(NOW + later) / SECOND, lifetime]);
     }
   });
 
@@ -195,6 +161,10 @@ describe('creating an experiment', () => {
       expect(reply.headers.get('location')).toBe(`${EXPERIMENTS}${created.id}`);
       const { experiments } = v.parse(ExperimentList, (await caller.send('GET', EXPERIMENTS)).body);
       expect(experiments).toContainEqual(created);
+      // No other user sees it.
+      const other = await signedIn(service, role === 'lead' ? 'admin' : 'lead');
+      expect((await other.send('GET', EXPERIMENTS)).text).not.toContain(created.id);
+      expect(outcome(await other.send('GET', `${EXPERIMENTS}${created.id}`))).toBe('403 wrong_experiment');
       const booker = await service.as(role, created.id);
       expect(reservationIn(await booker.book()).experiment_id).toBe(created.id);
       expect(outcome(await booker.book(booking({ end_date: at(DAY + 1) })))).toBe(
@@ -203,23 +173,10 @@ describe('creating an experiment', () => {
     },
   );
 
-  test('no other user sees it', async () => {
-    const { id } = v.parse(
-      Experiment,
-      (await lead.send('POST', EXPERIMENTS, { body: asked({ name: 'quiet' }) })).body,
-    );
-    const admin = await signedIn(service, 'admin');
-    const { experiments } = v.parse(ExperimentList, (await admin.send('GET', EXPERIMENTS)).body);
-    expect(experiments.map((experiment) => experiment.id)).not.toContain(id);
-    expect(outcome(await admin.send('GET', `${EXPERIMENTS}${id}`))).toBe('403 wrong_experiment');
-  });
-
   const ACCEPTED: [title: string, changes: Record<string, unknown>][] = [
     ['until the end of its project', { expires_at: at(365 * DAY) }],
     ['for a millisecond', { expires_at: at(1) }],
-    ['with a name of one character', { name: 'x' }],
     [`with a name of ${MAX_NAME} characters`, { name: 'n'.repeat(MAX_NAME) }],
-    ['with a name like demo but for case', { name: 'Demo' }],
     ['with members that are not ours', { id: 'exp_1', role: 'admin', created_at: 'x' }],
   ];
 
@@ -234,32 +191,21 @@ describe('creating an experiment', () => {
     ['a name that is taken', { name: 'demo' }, '409 name_taken'],
     ["another's project", { project_id: other.project }, '403 wrong_project'],
     ['an unknown project', { project_id: `proj_${UNKNOWN}` }, '403 wrong_project'],
-    ['nonsense for a project', { project_id: "' OR 1=1 --" }, '403 wrong_project'],
     ['an expiry that is now', { expires_at: at(0) }, '422 date_past Date'],
-    ['an expiry in the past', { expires_at: at(-1) }, '422 date_past Date'],
     [
       'an expiry a millisecond past the project',
       { expires_at: at(365 * DAY + 1) },
       '422 project_ends_first Date',
     ],
     ['an expiry without a zone', { expires_at: '2026-11-02T10:00:00' }, DATE],
-    ['30 February', { expires_at: '2027-02-30T10:00:00Z' }, DATE],
-    ['a number for an expiry', { expires_at: 1_796_119_200 }, DATE],
     ['no expiry', { expires_at: undefined }, DATE],
-    ['no expiry, spelled out', { expires_at: null }, DATE],
     ['an empty name', { name: '' }, NAME],
-    ['a name with a space', { name: 'a b' }, NAME],
-    ['a name that begins with a dash', { name: '-rf' }, NAME],
     ['a name that is a path', { name: '../x' }, NAME],
     ['a name with a line end', { name: 'x\n' }, NAME],
-    ['a name with an escape', { name: '\u001b[31m' }, NAME],
-    ['a name with an umlaut', { name: 'übung' }, NAME],
     ['a name that is too long', { name: 'n'.repeat(MAX_NAME + 1) }, NAME],
-    ['a very long name', { name: 'n'.repeat(200_000) }, NAME],
-    ['a number for a name', { name: 1 }, NAME],
     ['no name', { name: undefined }, NAME],
     ['a description that is too long', { description: 'd'.repeat(1001) }, NAME],
-    ['a description that is a list', { description: [] }, NAME],
+    ['no project', { project_id: undefined }, NAME],
   ];
 
   test.each(REFUSED)('with %s: %3$s, and none is made', async (_, changes, expected) => {
@@ -270,21 +216,17 @@ describe('creating an experiment', () => {
     expect((await lead.send('GET', EXPERIMENTS)).body).toEqual(before);
   });
 
-  test.each([
-    ['the name', 'name'],
-    ['the description', 'description'],
-    ['the project', 'project_id'],
-    ['the expiry', 'expires_at'],
-  ])('row 36: 100,000 arrays in each other for %s: 422', async (_, member) => {
-    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
-    const body = JSON.stringify({ ...asked(), [member]: '@@' }).replace('"@@"', deep);
-    expect((await lead.send('POST', EXPERIMENTS, { body })).status).toBe(422);
-  });
+  test.each(['name', 'description', 'project_id', 'expires_at'])(
+    'row 36: 100,000 arrays in each other for %s: 422',
+    async (member) => {
+      const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+      const body = JSON.stringify({ ...asked(), [member]: '@@' }).replace('"@@"', deep);
+      expect((await lead.send('POST', EXPERIMENTS, { body })).status).toBe(422);
+    },
+  );
 
   test.each([
     ['cut off', '{', {}, '400 body_unreadable'],
-    ['a list', '[]', {}, '400 body_unreadable'],
-    ['a member twice', '{"name":"a","name":"b"}', {}, '400 body_unreadable'],
     ['three megabytes', ' '.repeat(3_000_000), {}, '413 body_too_large'],
     ['plain text', '{}', { 'content-type': 'text/plain' }, '415 media_type_unsupported'],
   ])('a body that is %s: %4$s', async (_, body, headers, expected) => {
@@ -321,18 +263,6 @@ test('a project has a hundred experiments that live or were made today, also wit
   expect(await make(70, DAY)).toEqual({ '201': 60, '422 experiment_limit_reached': 10 });
 });
 
-describe('a project id that is missing', () => {
-  test.each([
-    ['absent', undefined],
-    ['a number', 1],
-    ['null', null],
-  ])('%s: 422 that names it', async (_, project_id) => {
-    const reply = await lead.send('POST', EXPERIMENTS, { body: asked({ project_id }) });
-    expect(reply.status).toBe(422);
-    expect(problemIn(reply).detail[0]?.msg).toContain('project_id');
-  });
-});
-
 describe('a restart', () => {
   test('prolongs the built-in projects and experiments, with the same ids', async () => {
     const aging = await openService();
@@ -355,17 +285,11 @@ describe('a restart', () => {
       outcome(await booker.book(booking({ start_date: null, end_date: at(101 * DAY) }), 'start_now=true')),
     ).toBe('201');
     expect(others(aging)).toEqual(othersBefore);
-  });
-
-  test('with a clock that went back shortens nothing', async () => {
-    const aging = await openService();
-    aging.moveTo(-DAY);
+    // A clock that went back shortens nothing.
+    aging.moveTo(99 * DAY);
     await aging.restart();
-    const { projects } = v.parse(
-      ProjectList,
-      (await (await signedIn(aging, 'lead')).send('GET', PROJECTS)).body,
-    );
-    expect(projects).toMatchObject([{ id: aging.project, expires_at: at(365 * DAY) }]);
+    const again = (await (await signedIn(aging, 'lead')).send('GET', PROJECTS)).body;
+    expect(v.parse(ProjectList, again).projects).toMatchObject([{ expires_at: at(465 * DAY) }]);
   });
 
   test('keeps the users', async () => {

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { targetFault } from '../../src/server/request-form.ts';
 import { type IdentityServer, sendRaw, startIdentity } from '../fixtures/identity.ts';
-import { CONNECTIVITY, LINKS, openService, outcome } from '../fixtures/service.ts';
+import { CONNECTIVITY, LINKS, openWithLead, outcome } from '../fixtures/service.ts';
 
 let server: IdentityServer;
 let token: string;
@@ -23,22 +23,17 @@ const bearer = (): string => `Authorization: Bearer ${token}`;
 
 /** Other spellings of {@link LINKS}, and of what leads elsewhere. */
 const RESPELLED = [
-  LINKS.replace('apis', '%61pis'),
   LINKS.replace('apis', 'api%73'),
   LINKS.replace('/apis', '/%2e/apis'),
   LINKS.replace('/apis', '/./apis'),
   LINKS.replace('/apis', '/x/../apis'),
-  LINKS.replace('/apis', '/x/%2e%2e/apis'),
   LINKS.replace('/apis', '/x/.%2E/apis'),
   LINKS.replace('/apis', '\\apis'),
   `${LINKS}/..`,
   `${LINKS}/.`,
   `${LINKS}#fragment`,
-  `${LINKS}?a=b#fragment`,
   `${LINKS}/%zz`,
-  `${LINKS}/%`,
   '/auth/x/../token',
-  '/%61uth/token',
   '/auth/devic%65',
 ];
 
@@ -58,9 +53,9 @@ describe('row 62: one spelling of a path', () => {
   test.each<[string, string, string, string]>([
     ['ours', 'BASE', LINKS, '200'],
     ['ours in capitals', 'HTTP://HOST', LINKS, '200'],
-    ['ours without a path', 'BASE', '', '200'],
     ['ours with a query alone', 'BASE', '?a=b', '200'],
     ["another server's", 'http://example.org', LINKS, '421 host_unknown'],
+    ["another server's login", 'http://example.org', '/auth/device', '421 host_unknown'],
     ['with a user', 'http://x@HOST', LINKS, '421 host_unknown'],
     ['ours, and a path with dots', 'BASE', `/x/..${LINKS}`, '400 request_invalid'],
   ])(
@@ -77,9 +72,7 @@ describe('row 62: one spelling of a path', () => {
     `${LINKS}/`,
     `${LINKS}?a=%61&b=../..`,
     '/',
-    `${CONNECTIVITY}/con_a.b-c~d`,
     `${CONNECTIVITY}/a%2Fb%20c`,
-    `${CONNECTIVITY}/%C3%A9`,
     `${CONNECTIVITY}/...`,
     `${CONNECTIVITY}/..a`,
     `${CONNECTIVITY}/a:b@c`,
@@ -87,13 +80,8 @@ describe('row 62: one spelling of a path', () => {
     expect(targetFault(target)).toBeUndefined();
   });
 
-  test('as itself it is answered', async () => {
-    expect(await answered(LINKS, host(), bearer())).toBe('200');
-  });
-
   test('without a socket too', async () => {
-    const service = await openService();
-    const lead = await service.as('lead');
+    const { lead } = await openWithLead();
     expect(outcome(await lead.send('GET', LINKS))).toBe('200');
     expect(outcome(await lead.send('GET', LINKS.replace('apis', '%61pis')))).toBe('400 request_invalid');
   });
@@ -102,7 +90,6 @@ describe('row 62: one spelling of a path', () => {
 describe('row 62: a header that is there twice is refused, the same or not', () => {
   test.each<[string, () => string[]]>([
     ['Host', () => [host(), host(), bearer()]],
-    ['Host, another first', () => ['Host: other.example.org', host(), bearer()]],
     ['Host, another last', () => [host(), bearer(), 'hOST: other.example.org']],
     ['Authorization', () => [host(), bearer(), bearer()]],
     ['Authorization, another last', () => [host(), bearer(), 'Authorization: Bearer a.b.c']],

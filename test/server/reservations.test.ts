@@ -11,7 +11,7 @@ import {
   hours,
   MINUTE,
   NOW,
-  openService,
+  openWithLead,
   outcome,
   type Reply,
   reservationIn,
@@ -33,8 +33,7 @@ async function idsIn(reply: Promise<Reply>): Promise<string[]> {
 }
 
 describe('create', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   beforeEach(() => service.moveTo(0));
 
   test('answers 201 with every field of the reservation', async () => {
@@ -53,10 +52,6 @@ describe('create', async () => {
     });
     expect(reservation.id).toMatch(/^con_offline\.localhost_[0-9a-hjkmnp-tv-z]{26}$/);
     expect(reservation.created_by).toMatch(/^user_offline\.localhost_/);
-  });
-
-  test('gives in Location where it is read', async () => {
-    const reply = await lead.book();
     const location = new URL(reply.headers.get('location') ?? '', `${service.base}${CONNECTIVITY}`);
     expect((await lead.send('GET', location.href)).body).toEqual(reply.body);
   });
@@ -71,29 +66,24 @@ describe('create', async () => {
   });
 
   test.each([
-    ['application/jwt', 'application/jwt'],
     ['APPLICATION/JWT', 'application/jwt'],
     ['application/json, application/jwt', 'application/jwt'],
     ['application/jwt;q=0.5, application/json;q=0.9', 'application/json'],
     ['application/jwt;q=0', 'application/json'],
-    ['application/json', 'application/json'],
     ['*/*', 'application/json'],
-    ['text/html', 'application/json'],
-    ['', 'application/json'],
   ])('Accept: %s gives %s', async (accept, mediaType) => {
     const reply = await lead.book(booking(), '', { accept });
     expect(reply.headers.get('content-type')).toBe(mediaType);
   });
 
-  test.each([
-    ['start_now=true', 'true'],
-    ['start_now=1', '1'],
-    ['start_now=TRUE', 'TRUE'],
-  ])('%s starts at the time of the request', async (query) => {
-    service.moveTo(MINUTE + 5);
-    const reservation = reservationIn(await lead.book(booking({ start_date: null }), query));
-    expect(reservation).toMatchObject({ start_date: at(MINUTE + 5), created_at: at(MINUTE + 5) });
-  });
+  test.each(['start_now=true', 'start_now=1', 'start_now=TRUE'])(
+    '%s starts at the time of the request',
+    async (query) => {
+      service.moveTo(MINUTE + 5);
+      const reservation = reservationIn(await lead.book(booking({ start_date: null }), query));
+      expect(reservation).toMatchObject({ start_date: at(MINUTE + 5), created_at: at(MINUTE + 5) });
+    },
+  );
 
   test.each([
     ['now', { start_date: at(0) }, at(0), at(2 * HOUR)],
@@ -103,20 +93,11 @@ describe('create', async () => {
       at(HOUR),
       at(2.5 * HOUR),
     ],
-    ['no fraction, small letters', { start_date: '2026-11-01t13:00:00z' }, at(HOUR), at(2 * HOUR)],
-    ['one digit', { start_date: '2026-11-01T13:00:00.5Z' }, at(HOUR + 500), at(2 * HOUR)],
     ['nine digits, cut off', { start_date: '2026-11-01T13:00:00.123999999Z' }, at(HOUR + 123), at(2 * HOUR)],
     ["the experiment's expiry", { end_date: at(90 * DAY) }, at(HOUR), at(90 * DAY)],
     ['one millisecond', { end_date: at(HOUR + 1) }, at(HOUR), at(HOUR + 1)],
   ])('takes a period with %s', async (_, changes, start, end) => {
     expect(await booked(lead, changes)).toMatchObject({ start_date: start, end_date: end });
-  });
-
-  test.each([
-    ['1', 1],
-    ['0010', 10],
-  ])('reads the bandwidth %s as %d Mbps', async (bandwidth, expected) => {
-    expect(await booked(lead, { bandwidth })).toMatchObject({ bandwidth: expected });
   });
 
   test.each([
@@ -133,8 +114,7 @@ describe('create', async () => {
 });
 
 describe('dry run', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ topology: smallTopology(1) });
 
   test('of a booking answers 200, in JSON, and leaves nothing', async () => {
     const reply = await lead.book(booking(), 'dry_run=true', SIGNED);
@@ -162,49 +142,40 @@ describe('dry run', async () => {
 });
 
 describe('read', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const reservation = await booked(lead);
 
   test('answers as creation did, to everyone who may read', async () => {
     for (const role of ['lead', 'admin', 'viewer'] as const) {
       expect((await (await service.as(role)).read(reservation.id)).body).toEqual(reservation);
     }
-  });
-
-  test('is signed on request', async () => {
     const { connectivity } = await verified(service, await lead.read(reservation.id, SIGNED), reservation.id);
     expect(connectivity).toEqual(reservation);
   });
 
   test.each([
-    ['of ours', 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q'],
-    ["of another's", 'con_elsewhere.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q'],
-    ['of another kind', service.experiment],
-    ['that is none', 'nonsense'],
-    ['of NUL', '\u0000'],
-    ['that is a path', '../connectivity'],
-    ['that is a statement', "' OR 1=1 --"],
-    ['named __proto__', '__proto__'],
-    ['that is long', 'x'.repeat(5000)],
-  ])('of an unknown id %s: 404', async (_, id) => {
+    'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q',
+    service.experiment,
+    reservation.id.toUpperCase(),
+    '\u0000',
+    "' OR 1=1 --",
+    '__proto__',
+    'x'.repeat(5000),
+  ])('of an unknown id: 404 for %s', async (id) => {
     expect(outcome(await lead.read(id))).toBe('404 not_found');
     expect(outcome(await lead.update(id, { tokens: [] }))).toBe('404 not_found');
     expect(outcome(await lead.delete(id))).toBe('404 not_found');
   });
-
-  test('the id is read as it stands: not in capitals', async () => {
-    expect(outcome(await lead.read(reservation.id.toUpperCase()))).toBe('404 not_found');
-  });
 });
 
 describe('list', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const secondId = await service.newExperiment('second');
   const elsewhere = await booked(await service.as('lead', secondId));
   const ended = await booked(lead, hours(1, 2));
+  service.moveTo(1);
   const active = await booked(lead, hours(1, 20));
+  service.moveTo(2);
   const scheduled = await booked(lead, hours(10, 20));
   const deleted = await booked(lead, hours(1, 2));
   await lead.delete(deleted.id);
@@ -215,8 +186,7 @@ describe('list', async () => {
   beforeEach(() => service.moveTo(2 * HOUR));
 
   test('has an ETag, which changes with what it holds', async () => {
-    const service = await openService();
-    const lead = await service.as('lead');
+    const { lead } = await openWithLead();
     const first = await lead.list();
     const known = { headers: { 'if-none-match': first.headers.get('etag') ?? '' } };
     expect((await lead.send('GET', CONNECTIVITY, known)).status).toBe(304);
@@ -232,92 +202,63 @@ describe('list', async () => {
     expect(await idsIn(second.list())).toEqual([elsewhere.id]);
   });
 
-  test.each([
-    ['scheduled', scheduled],
-    ['active', active],
-    ['ended', ended],
-  ])('state=%s', async (state, expected) => {
-    expect(await idsIn(viewer.list(`state=${state}`))).toEqual([expected.id]);
-  });
-
-  test('a state begins at its instant: active from the start on, ended from the end on', async () => {
+  test('by state, which begins at its instant: active from the start on, ended from the end on', async () => {
+    for (const [state, expected] of Object.entries({ scheduled, active, ended })) {
+      expect(await idsIn(viewer.list(`state=${state}`))).toEqual([expected.id]);
+    }
     service.moveTo(10 * HOUR);
-    const atStart = await service.as('viewer');
-    expect(await idsIn(atStart.list('state=scheduled'))).toEqual([]);
-    expect(await idsIn(atStart.list('state=active'))).toContain(scheduled.id);
+    expect(await idsIn((await service.as('viewer')).list('state=scheduled'))).toEqual([]);
     service.moveTo(20 * HOUR);
-    const atEnd = await service.as('viewer');
-    expect(await idsIn(atEnd.list('state=active'))).toEqual([]);
-    expect(await idsIn(atEnd.list('state=ended'))).toHaveLength(mine.length);
+    expect(await idsIn((await service.as('viewer')).list('state=ended'))).toHaveLength(mine.length);
   });
 
-  test('is ordered by age', async () => {
-    const aging = await openService();
-    const caller = await aging.as('lead');
-    const ids: string[] = [];
-    for (let age = 0; age < 5; age += 1) {
-      aging.moveTo(age);
-      ids.push((await booked(caller)).id);
-    }
-    expect(await idsIn(caller.list())).toEqual(ids);
-  });
-
-  test.each([1, 2, 3])('in pages of %d: each once, in the order of the whole', async (limit) => {
-    const all = await idsIn(viewer.list());
-    const seen: string[] = [];
-    let cursor: string | null = '';
-    while (cursor !== null) {
-      const page: v.InferOutput<typeof ListPage> = await pageOf(
-        viewer.list(`limit=${limit}&cursor=${cursor}`),
-      );
-      expect(page.items.length).toBeLessThanOrEqual(limit);
-      seen.push(...page.items.map(({ id }) => id));
-      cursor = page.nextCursor;
-    }
-    expect(seen).toEqual(all);
-  });
+  test.each([1, 2])(
+    'in pages of %d: each once, in the order of the whole, the oldest first',
+    async (limit) => {
+      const all = mine.map(({ id }) => id);
+      expect(await idsIn(viewer.list())).toEqual(all);
+      const seen: string[] = [];
+      let cursor: string | null = '';
+      while (cursor !== null) {
+        const page: v.InferOutput<typeof ListPage> = await pageOf(
+          viewer.list(`limit=${limit}&cursor=${cursor}`),
+        );
+        expect(page.items.length).toBeLessThanOrEqual(limit);
+        seen.push(...page.items.map(({ id }) => id));
+        cursor = page.nextCursor;
+      }
+      expect(seen).toEqual(all);
+    },
+  );
 
   test('a page outlives the deletion of the reservation that its cursor names', async () => {
-    const extra = await booked(second, hours(3, 4));
-    const another = await booked(second, hours(3, 4));
-    const [first, ...rest] = await idsIn(second.list());
+    for (const _ of [1, 2]) await booked(second, hours(3, 4));
+    const [first = '', ...rest] = await idsIn(second.list());
     const { nextCursor } = await pageOf(second.list('limit=1'));
-    await second.delete(first ?? '');
+    await second.delete(first);
     expect(await idsIn(second.list(`cursor=${nextCursor}`))).toEqual(rest);
-    expect([extra.id, another.id].every((id) => id === first || rest.includes(id))).toBe(true);
   });
 
-  test.each([
-    'state=banana',
-    'state=',
-    'limit=0',
-    'limit=-1',
-    'limit=1.5',
-    'limit=1001',
-    'limit=',
-    'limit=ten',
-    'limit=99999999999999999999',
-    'state=ended&state=active',
-    'limit=1&limit=2',
-    'cursor=a&cursor=b',
-  ])('?%s: 400', async (query) => {
-    expect(outcome(await viewer.list(query))).toBe('400 request_invalid');
-  });
+  test.each(['state=banana', 'state=', 'limit=0', 'limit=1.5', 'limit=1001', 'limit=', 'limit=ten'])(
+    '?%s: 400',
+    async (query) => {
+      expect(outcome(await viewer.list(query))).toBe('400 request_invalid');
+    },
+  );
 
   test.each([
-    ['limit=1000', 'limit=1000'],
-    ['a cursor that is none', 'cursor=nonsense'],
-    ['a cursor of NUL', 'cursor=%00'],
-    ['a long cursor', `cursor=${'x'.repeat(5000)}`],
-    ['what it does not know', 'unknown=1&unknown=2'],
-  ])('with %s: 200', async (_, query) => {
+    'limit=1000',
+    'cursor=nonsense',
+    'cursor=%00',
+    `cursor=${'x'.repeat(5000)}`,
+    'unknown=1&unknown=2',
+  ])('?%s: 200', async (query) => {
     expect(outcome(await viewer.list(query))).toBe('200');
   });
 });
 
 describe('delete', async () => {
-  const service = await openService({ topology: smallTopology(1) });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ topology: smallTopology(1) });
   beforeEach(() => service.moveTo(0));
 
   test('answers 204 with no body; after that the reservation is gone', async () => {

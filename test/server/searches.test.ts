@@ -7,7 +7,7 @@ import {
   HOUR,
   hours,
   MINUTE,
-  openService,
+  openWithLead,
   outcome,
   problemIn,
   reservationIn,
@@ -23,8 +23,7 @@ const MBPS_HOUR = 450_000_000;
 
 /** A link of 1000 Mbps, of which 600 are taken from hour 2 to 4. */
 async function busyLink() {
-  const service = await openService({ topology: smallTopology(4) });
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead({ topology: smallTopology(4) });
   await booked(lead, { ...hours(2, 4), bandwidth: '600' });
   return { service, lead };
 }
@@ -39,9 +38,6 @@ const transfer = (changes: Readonly<Record<string, unknown>> = {}) =>
 describe('earliest=true', async () => {
   const { service, lead } = await busyLink();
   beforeEach(() => service.moveTo(0));
-  const found = async (changes: Readonly<Record<string, unknown>>, query = EARLIEST) =>
-    reservationIn(await lead.book(twoHours(changes), `${query}&dry_run=true`));
-
   test('books the earliest period of the duration, signed like any other', async () => {
     const reply = await lead.book(twoHours(), EARLIEST, SIGNED);
     expect(outcome(reply)).toBe('201');
@@ -49,15 +45,10 @@ describe('earliest=true', async () => {
     expect(connectivity).toMatchObject({ ...hours(4, 6), bandwidth: 500 });
     expect((await lead.read(connectivity.id)).body).toEqual(connectivity);
     await lead.delete(connectivity.id);
-  });
-
-  test('not before start_date, not after end_date; a dry run says the same', async () => {
-    expect(await found({ duration: 'PT1H' })).toMatchObject(hours(1, 2));
-    expect(await found({ start_date: at(5 * HOUR) })).toMatchObject(hours(5, 7));
-    expect(await found({ end_date: at(6 * HOUR) })).toMatchObject(hours(4, 6));
     service.moveTo(6 * MINUTE);
-    const now = { start_date: null, duration: 'PT1H' };
-    expect(await found(now, `${EARLIEST}&start_now=true`)).toMatchObject(hours(0.1, 1.1));
+    const now = twoHours({ start_date: null, duration: 'PT1H' });
+    const started = await lead.book(now, `${EARLIEST}&start_now=true&dry_run=true`);
+    expect(reservationIn(started)).toMatchObject(hours(0.1, 1.1));
   });
 
   test('where no period fits: the most for that long within the window, or later', async () => {
@@ -76,12 +67,9 @@ describe('earliest=true', async () => {
   test.each<[string, string, Readonly<Record<string, unknown>>, string]>([
     ['no duration', EARLIEST, { duration: undefined }, '422 date_invalid Date'],
     ['a duration alone', '', {}, '422 date_invalid Date'],
-    ['earliest=false with a duration', 'earliest=false', {}, '422 date_invalid Date'],
     ['earliest=maybe', 'earliest=maybe', {}, '400 request_invalid'],
     ['a duration in milliseconds', EARLIEST, { duration: 7_200_000 }, '422 date_invalid Date'],
-    ['a duration as people type it', EARLIEST, { duration: '2h' }, '422 date_invalid Date'],
     ['a duration of nothing', EARLIEST, { duration: 'PT0S' }, '422 date_invalid Date'],
-    ['999 ms', EARLIEST, { duration: 'PT0.999S' }, '422 date_invalid Date'],
     ['a duration longer than the window', EARLIEST, { duration: 'PT9H1S' }, '422 date_invalid Date'],
     ['a volume too', EARLIEST, { volume: '1' }, '422 volume_invalid Bandwidth'],
     ['no bandwidth', EARLIEST, { bandwidth: undefined }, '422 bandwidth_invalid Bandwidth'],
@@ -96,27 +84,16 @@ describe('earliest=true', async () => {
 describe('volume', async () => {
   const { service, lead } = await busyLink();
   beforeEach(() => service.moveTo(0));
-  const found = async (changes: Readonly<Record<string, unknown>>, query = '') =>
-    reservationIn(await lead.book(transfer(changes), `${query}&dry_run=true`));
-
   test('books the rate and period that finish first', async () => {
     // 1000 Mbps are free from hour 4 on: 6 h. 400 throughout: from 1 to 6 h as well, with less.
     const reservation = reservationIn(await lead.book(transfer()));
     expect(reservation).toMatchObject({ ...hours(1, 6), bandwidth: 400 });
     await lead.delete(reservation.id);
-    expect(await found({ volume: String(2500 * MBPS_HOUR) })).toMatchObject({
-      ...hours(4, 6.5),
-      bandwidth: 1000,
-    });
-  });
-
-  test('with at most the bandwidth that it names, and by its end_date', async () => {
-    expect(await found({ bandwidth: '200', end_date: at(11 * HOUR) })).toMatchObject({
+    const limited = transfer({ bandwidth: '200', end_date: at(11 * HOUR) });
+    expect(reservationIn(await lead.book(limited, 'dry_run=true'))).toMatchObject({
       ...hours(1, 11),
       bandwidth: 200,
     });
-    const start = { start_date: null, end_date: at(HOUR), volume: '1' };
-    expect(await found(start, 'start_now=true')).toMatchObject({ start_date: at(0), end_date: at(1) });
   });
 
   test('where nothing carries it by then: what finishes first after the deadline', async () => {
@@ -164,11 +141,8 @@ describe('volume', async () => {
   test.each<[string, Readonly<Record<string, unknown>>, string]>([
     ['nothing', { volume: '0' }, '422 volume_invalid Bandwidth'],
     ['a number', { volume: 5 }, '422 volume_invalid Bandwidth'],
-    ['null', { volume: null }, '422 volume_invalid Bandwidth'],
-    ['a unit', { volume: '50T' }, '422 volume_invalid Bandwidth'],
     ['one more than can be counted', { volume: '9007199254740992' }, '422 volume_invalid Bandwidth'],
     ['as much as can be counted', { volume: '9007199254740991' }, '422 bandwidth_unavailable Bandwidth'],
-    ['thirty digits', { volume: '1'.repeat(30) }, '422 volume_invalid Bandwidth'],
     ['a duration too', { duration: 'PT1H' }, '422 date_invalid Date'],
     ['a bandwidth of nothing', { bandwidth: '0' }, '422 bandwidth_invalid Bandwidth'],
   ])('%s: %3$s', async (_, changes, expected) => {
@@ -230,17 +204,6 @@ describe('refused dates', async () => {
     expect(outcome(await lead.book(booking({ ...late, end_date }), 'dry_run=true'))).toBe('200');
   });
 
-  test('past the expiry, on a link that is in use: what that would be offered', async () => {
-    const { msg, alternatives } = await alternativesOf(
-      booking({ ...late, start_date: at(HOUR), bandwidth: '500' }),
-    );
-    expect(alternatives).toEqual([
-      // An hour of ten days is not worth having.
-      { kind: 'most_bandwidth', start_now: false, ...hours(1, 240), bandwidth: 400 },
-    ]);
-    expect(msg).toContain(`Would be accepted: 400 Mbps from ${at(HOUR)} to ${at(10 * DAY)}`);
-  });
-
   test('a start in the past: at once, with the same end, also a second later', async () => {
     const past = booking({ start_date: at(-HOUR), end_date: at(2 * HOUR) });
     const { code, alternatives } = await alternativesOf(past);
@@ -253,16 +216,10 @@ describe('refused dates', async () => {
     expect(outcome(await lead.book(asked, 'start_now=true&dry_run=true'))).toBe('200');
   });
 
-  test('both at once; and a start in the past on a link that is in use', async () => {
+  test('both at once', async () => {
     const both = await alternativesOf(booking({ start_date: at(-HOUR), end_date: at(11 * DAY) }));
     expect(both.alternatives).toEqual([
       { kind: 'longest', start_now: true, start_date: null, end_date: at(10 * DAY), bandwidth: 100 },
-    ]);
-    const busy = booking({ start_date: at(-HOUR), end_date: at(3 * HOUR), bandwidth: '500' });
-    expect((await alternativesOf(busy)).alternatives).toEqual([
-      { kind: 'most_bandwidth', start_now: true, start_date: null, end_date: at(3 * HOUR), bandwidth: 400 },
-      { kind: 'earliest', start_now: false, ...hours(4, 7), bandwidth: 500 },
-      { kind: 'longest', start_now: true, start_date: null, end_date: at(2 * HOUR), bandwidth: 500 },
     ]);
   });
 

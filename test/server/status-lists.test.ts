@@ -16,6 +16,7 @@ import {
   hours,
   NOW,
   openService,
+  openWithLead,
   outcome,
   SECOND,
   SIGNED,
@@ -51,8 +52,7 @@ async function book(lead: Caller, from = 1, sites: Record<string, string> = {}):
 }
 
 test('a token is valid until its reservation is changed or deleted, as others read the list', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const [first, second] = [await book(lead), await book(lead, 3)];
   expect([placeOf(first).idx, placeOf(second).idx]).toEqual([1, 2]);
   expect(placeOf(first).uri).toBe(`${service.base}/status/be-gent1~pl-poznan1/0`);
@@ -70,8 +70,7 @@ test('a token is valid until its reservation is changed or deleted, as others re
 });
 
 test('over a route, in a batch and in a replay a token has the place of its own row', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const route = await book(lead, 1, { site1: 'be-gent1', site2: 'gr-uth' });
   const items = [
     { action: 'create', ...booking(hours(5, 6)) },
@@ -92,8 +91,7 @@ test('over a route, in a batch and in a replay a token has the place of its own 
 });
 
 test('a token is not dead in a list from before it, and a list is the same until its link changes', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const { uri } = placeOf(await book(lead));
   const before = await service.send('GET', uri);
   expect(before.headers.get('cache-control')).toBe('public, max-age=60');
@@ -130,8 +128,7 @@ test('so many made-up links are looked for in a second, and no more (THREATS.md 
 });
 
 test('a restored database gives no version out again: what it lost stays dead (THREATS.md 121)', async () => {
-  const service = await openService();
-  const lead = await service.as('lead');
+  const { service, lead } = await openWithLead();
   const kept = await book(lead);
   const copy = join(temporaryFolder(), 'copy.sqlite');
   backUp(service.file, copy);
@@ -144,8 +141,7 @@ test('a restored database gives no version out again: what it lost stays dead (T
     if (name === 'two') await vi.waitUntil(() => Date.now() / 1000 >= second + 1, PATIENCE);
     const file = join(temporaryFolder(), name);
     copyFileSync(copy, file);
-    const restored = await openService({ database: file, random: undefined });
-    const leadThere = await restored.as('lead');
+    const { service: restored, lead: leadThere } = await openWithLead({ database: file, random: undefined });
     const others = [];
     for (let from = 11; from < 14; from += 1) others.push(await book(leadThere, from));
     for (const token of [lost, ...lostToo]) expect(await statusOf(restored, token)).toBe(1);

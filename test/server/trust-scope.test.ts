@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/contract/roles.ts';
-import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import type { ForeignIssuers } from '../../src/server/trust.ts';
 import { partOf } from '../fixtures/identity.ts';
 import {
@@ -9,13 +8,11 @@ import {
   booking,
   CONNECTIVITY,
   DAY,
-  EXPERIMENTS,
   endpointsOf,
   HOUR,
   LINKS,
   openService,
   outcome,
-  PROJECTS,
   reservationIn,
 } from '../fixtures/service.ts';
 import { IDS } from '../fixtures/tokens.ts';
@@ -32,7 +29,6 @@ import {
   user,
 } from '../fixtures/trusting.ts';
 
-const userOfPortal = () => user({ iss: PORTAL }, portalKey);
 const experimentOfLogin = (changes: object = {}) => experiment({ iss: LOGIN, ...changes }, loginKey);
 const projectOfLogin = (changes: object = {}) => project({ iss: LOGIN, ...changes }, loginKey);
 
@@ -46,47 +42,25 @@ describe('row 50: an issuer speaks for the kinds that it is trusted for', async 
   // Their ids are of no issuer's host, so that nothing but the kind is in the way.
   const [exp, proj] = ['exp_h_1', 'proj_h_1'];
 
-  test.each<[string, string, () => Promise<unknown>]>([
-    ['each its own', '201', () => book(service, user(), experiment({ sub: exp }))],
+  const booked = async (userToken: string, experimentToken: string, tokens: readonly string[] = []) =>
+    outcome(await book(service, userToken, experimentToken, booking({ tokens })));
+  const its = experiment({ sub: exp });
+
+  test.each<[string, string, () => Promise<string>]>([
+    ['each its own', '201', () => booked(user(), its, [project({ sub: proj })])],
+    ['a user of the portal', '403 token_invalid', () => booked(user({ iss: PORTAL }, portalKey), its)],
     [
-      'a project too',
-      '201',
-      () => book(service, user(), experiment({ sub: exp }), booking({ tokens: [project({ sub: proj })] })),
+      'an experiment of the other',
+      '403 token_invalid',
+      () => booked(user(), experimentOfLogin({ sub: exp })),
     ],
     [
-      'a user of the portal',
+      'a project of the other',
       '403 token_invalid',
-      () => book(service, userOfPortal(), experiment({ sub: exp })),
-    ],
-    [
-      'an experiment of the identity provider',
-      '403 token_invalid',
-      () => book(service, user(), experimentOfLogin({ sub: exp })),
-    ],
-    [
-      'a project of the identity provider',
-      '403 token_invalid',
-      () =>
-        book(service, user(), experiment({ sub: exp }), booking({ tokens: [projectOfLogin({ sub: proj })] })),
+      () => booked(user(), its, [projectOfLogin({ sub: proj })]),
     ],
   ])('%s: %s', async (_, due, send) => {
-    expect(outcome((await send()) as Parameters<typeof outcome>[0])).toBe(due);
-  });
-
-  test('users are told where each is', async () => {
-    const told = await openTrusting({
-      issuers: [
-        { issuer: PORTAL, kinds: ['experiment'] },
-        { issuer: LOGIN, kinds: ['user'] },
-      ],
-    });
-    for (const [address, where] of [
-      ['/auth', LOGIN.slice(0, -1)],
-      ['/portal', PORTAL],
-    ] as const) {
-      const { body } = await told.service.send('GET', address);
-      expect(JSON.stringify(body)).toContain(` ${where}.`);
-    }
+    expect(await send()).toBe(due);
   });
 
   test.each<[string, ForeignIssuers['issuers']]>([
@@ -134,6 +108,9 @@ describe('row 50: an experiment belongs to the issuer that minted it', () => {
   test('else the first that used it; on other servers with this database, and after a restart', async () => {
     const trusting = await openTrusting();
     const sub = 'exp_ids.example.net_1';
+    // A request that is refused for its tokens makes no issuer the owner.
+    const otherUser = experimentOfLogin({ sub, act: { sub: `${IDS.user}x`, role: 'lead' } });
+    expect(outcome(await book(trusting.service, user(), otherUser))).toBe('403 token_invalid');
     const { id } = reservationIn(await book(trusting.service, user(), experiment({ sub })));
     const beside = await openTrusting(
       {},
@@ -144,14 +121,6 @@ describe('row 50: an experiment belongs to the issuer that minted it', () => {
     await trusting.service.restart();
     expect(await everything(trusting, id, experimentOfLogin({ sub }))).toEqual(REFUSED);
     expect(outcome(await book(beside.service, user(), experiment({ sub, iss: `${PORTAL}/` })))).toBe('201');
-  });
-
-  test('a request that is refused for its tokens makes no issuer the owner', async () => {
-    const { service } = await openTrusting();
-    const sub = 'exp_ids.example.net_2';
-    const otherUser = experimentOfLogin({ sub, act: { sub: `${IDS.user}x`, role: 'lead' } });
-    expect(outcome(await book(service, user(), otherUser))).toBe('403 token_invalid');
-    expect(outcome(await book(service, user(), experiment({ sub })))).toBe('201');
   });
 
   test('so does a project', async () => {
@@ -165,76 +134,12 @@ describe('row 50: an experiment belongs to the issuer that minted it', () => {
   });
 });
 
-describe('row 50: the scope projects', async () => {
-  const own = await openService();
-  const { identity } = await own.issuers();
-  const lead = await own.as('lead');
-  const { id } = reservationIn(await lead.book());
-  const [, payload = ''] = (await own.userToken('lead')).split('.');
-  const claims: object = JSON.parse(String(Buffer.from(payload, 'base64url')));
-  const project_id = own.project;
-
-  /** Everything that takes a user token, with one of this scope. */
-  async function outcomesOf(scope: string | undefined): Promise<string[]> {
-    const token = await identity.issue({ ...claims, scope });
-    const headers = {
-      authorization: `Bearer ${token}`,
-      [EXPERIMENT_TOKEN_HEADER]: await own.experimentToken('lead'),
-    };
-    const requests: [string, string, object?][] = [
-      ['GET', PROJECTS],
-      ['GET', addressOf('projectToken', project_id)],
-      ['GET', EXPERIMENTS],
-      ['GET', addressOf('experimentToken', own.experiment)],
-      [
-        'POST',
-        EXPERIMENTS,
-        { name: `of-${String(scope).replace(' ', '-')}`, project_id, expires_at: at(DAY) },
-      ],
-      ['POST', CONNECTIVITY, booking()],
-      ['GET', CONNECTIVITY],
-      ['GET', addressOf('readReservation', id)],
-      ['PUT', addressOf('readReservation', id), { bandwidth: '2', tokens: [] }],
-      ['GET', LINKS],
-    ];
-    const found: string[] = [];
-    for (const [method, address, body] of requests)
-      found.push(outcome(await own.send(method, address, { headers, ...(body ? { body } : {}) })));
-    return found;
-  }
-
-  test.each([undefined, '', 'openid', 'openid userinfo', 'project', 'projects2 Projects'])(
-    'a login with the scope %j does nothing with projects, experiments and reservations',
-    async (scope) => {
-      const before = own.rows();
-      expect(await outcomesOf(scope)).toEqual([
-        ...Array.from({ length: 9 }, () => '403 scope_missing'),
-        '200',
-      ]);
-      expect(own.rows()).toEqual(before);
-    },
+test('row 50: the scope projects: a foreign token may know no scopes; one that does must have it', async () => {
+  const { service } = await openTrusting();
+  expect(outcome(await book(service, user({ scope: undefined })))).toBe('201');
+  expect(outcome(await book(service, user({ scope: 'openid projects2 Projects' })))).toBe(
+    '403 scope_missing',
   );
-
-  test.each(['projects', 'openid projects'])('%j is enough', async (scope) => {
-    expect(await outcomesOf(scope)).toEqual([
-      ...['200', '200', '200', '200', '201', '201', '200', '200', '200', '200'],
-    ]);
-  });
-
-  test('in tokens of the body as well', async () => {
-    const token = await identity.issue({ ...claims, scope: 'openid' });
-    const reply = await own.send('POST', CONNECTIVITY, {
-      headers: { authorization: `Bearer ${await own.experimentToken('lead')}` },
-      body: booking({ tokens: [token] }),
-    });
-    expect(outcome(reply)).toBe('403 scope_missing');
-  });
-
-  test('a foreign token may know no scopes; one that does must have it', async () => {
-    const { service } = await openTrusting();
-    expect(outcome(await book(service, user({ scope: undefined })))).toBe('201');
-    expect(outcome(await book(service, user({ scope: 'openid userinfo' })))).toBe('403 scope_missing');
-  });
 });
 
 /** The scopes that each endpoint with a user token needs. */
@@ -289,6 +194,16 @@ describe('rows 50, 149: the scopes of each endpoint', async () => {
     }
   });
 
+  test('in tokens of the body as well', async () => {
+    const token = await identity.issue({ ...claims, scope: 'openid' });
+    const reply = await own.send('POST', CONNECTIVITY, {
+      headers: { authorization: `Bearer ${await own.experimentToken('lead')}` },
+      body: booking({ tokens: [token] }),
+    });
+    expect(outcome(reply)).toBe('403 scope_missing');
+    expect(own.rows().reservations).toBe(1);
+  });
+
   // A stream of events would go on.
   test.each(endpoints.filter(({ name }) => name !== 'events'))('$name needs no other', async (endpoint) => {
     expect(await asked(endpoint, endpoint.route.scopes)).not.toMatch(
@@ -297,19 +212,13 @@ describe('rows 50, 149: the scopes of each endpoint', async () => {
   });
 });
 
-describe('row 50: an ID token is not an access token', async () => {
+test('row 50: an ID token is not an access token', async () => {
   const { service } = await openTrusting();
-
-  test.each<[string, object]>([
-    ['at_hash', { at_hash: 'MTIzNDU2Nzg5MDEyMzQ1Ng' }],
-    ['the client as its audience', { aud: 'slices-conn', scope: undefined }],
-  ])('%s', async (_, claims) => {
+  for (const claims of [{ at_hash: 'MTIzNDU2Nzg5MDEyMzQ1Ng' }, { aud: 'slices-conn', scope: undefined }]) {
     expect(outcome(await book(service, user(claims)))).toBe('403 token_invalid');
-    const links = await service.send('GET', LINKS, {
-      headers: { authorization: `Bearer ${user(claims)}` },
-    });
-    expect(outcome(links)).toBe('403 token_invalid');
-  });
+    const headers = { authorization: `Bearer ${user(claims)}` };
+    expect(outcome(await service.send('GET', LINKS, { headers }))).toBe('403 token_invalid');
+  }
 });
 
 describe('row 50: a project token limits the reservations made with it', async () => {
@@ -323,10 +232,11 @@ describe('row 50: a project token limits the reservations made with it', async (
     ['ends a millisecond before it', '422 project_ends_first Date', () => [ends(2 * HOUR - 1)]],
     ['has ended', '422 project_expired Date', () => [ends(0)]],
     [
-      'is the first of two to end',
+      'is the first of two',
       '422 project_ends_first Date',
       () => [ends(DAY, { sub: 'proj_h_2' }), ends(HOUR)],
     ],
+    ['is none: the experiment alone counts', '201', () => []],
   ])('the project %s: %s', async (_, due, tokens) => {
     const before = service.rows();
     expect(await bookWith(...tokens())).toBe(due);
@@ -345,9 +255,5 @@ describe('row 50: a project token limits the reservations made with it', async (
     expect(await update(4 * HOUR, ends(3 * HOUR))).toBe('422 project_ends_first Date');
     expect(await update(3 * HOUR, ends(3 * HOUR))).toBe('200');
     expect(await update(3 * HOUR, ends(-1))).toBe('422 project_expired Date');
-  });
-
-  test('without one, the experiment alone counts', async () => {
-    expect(await bookWith()).toBe('201');
   });
 });

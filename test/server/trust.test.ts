@@ -11,6 +11,7 @@ import {
   CONNECTIVITY,
   HOUR,
   LINKS,
+  MINUTE,
   openService,
   outcome,
   PROJECTS,
@@ -18,7 +19,7 @@ import {
   reservationIn,
   SECOND,
 } from '../fixtures/service.ts';
-import { claimsOf, IDS, makeKey, makeToken, SECONDS } from '../fixtures/tokens.ts';
+import { claimsOf, IDS, makeToken, SECONDS } from '../fixtures/tokens.ts';
 import {
   book,
   experiment,
@@ -31,8 +32,6 @@ import {
   portalKey,
   user,
 } from '../fixtures/trusting.ts';
-
-const stranger = makeKey('ES256', { kid: 'portal' }, 'stranger');
 
 describe('a server that trusts issuers elsewhere', async () => {
   const { service, world } = await openTrusting();
@@ -72,7 +71,7 @@ describe('a server that trusts issuers elsewhere', async () => {
     expect(outcome(await book(service, token()))).toBe('201');
   });
 
-  const own = 'http://offline.localhost';
+  /** What verification refuses is in test/tokens; here are the tokens that its settings decide on. */
   test.each<[string, () => string, string]>([
     ['of another issuer', () => user({ iss: 'https://evil.example' }), 'token_invalid'],
     [
@@ -81,27 +80,21 @@ describe('a server that trusts issuers elsewhere', async () => {
       'token_invalid',
     ],
     ['by the other issuer’s key', () => user({}, portalKey), 'token_invalid'],
-    ['by a stranger’s key under a known name', () => user({ iss: PORTAL }, stranger), 'token_invalid'],
-    ['of what would be its own identity provider', () => user({ iss: `${own}/auth` }), 'token_invalid'],
-    ['that has expired', () => user({ iat: SECONDS - 60, exp: SECONDS }), 'token_expired'],
-    ['that is an experiment token', () => experiment(), 'token_invalid'],
     [
-      'that is a reservation',
-      () => makeToken(loginKey, claimsOf('connectivity', { iss: LOGIN })),
+      'of what would be its own provider',
+      () => user({ iss: 'http://offline.localhost/auth' }),
       'token_invalid',
     ],
+    ['that has expired', () => user({ iat: SECONDS - 60, exp: SECONDS }), 'token_expired'],
+    ['that is an experiment token', () => experiment(), 'token_invalid'],
   ])('a user token %s is 403', async (_, token, code) => {
-    const { rows } = service;
-    const before = rows();
     const reply = await service.send('GET', LINKS, { headers: { authorization: `Bearer ${token()}` } });
     expect(outcome(reply)).toBe(`403 ${code}`);
-    expect(rows()).toEqual(before);
   });
 
   test.each<[string, () => string, string]>([
     ['of another issuer', () => experiment({ iss: 'https://evil.example' }), 'token_invalid'],
     ['of another user', () => experiment({ act: { sub: `${IDS.user}x`, role: 'lead' } }), 'token_invalid'],
-    ['that has expired', () => experiment({ iat: SECONDS - 60, exp: SECONDS }), 'token_expired'],
     ['of a viewer', () => experiment({ act: { sub: IDS.user, role: 'viewer' } }), 'role_not_allowed'],
   ])('an experiment token %s is 403', async (_, token, code) => {
     expect(outcome(await book(service, user(), token()))).toBe(`403 ${code}`);
@@ -116,24 +109,21 @@ describe('a server that trusts issuers elsewhere', async () => {
     database.close();
   });
 
-  test.each(
-    ['GET', 'POST', 'PUT', 'DELETE'].flatMap((method) =>
-      [
-        ['/portal', PORTAL],
-        ['/portal/', PORTAL],
-        [PROJECTS, PORTAL],
-        ['/portal/.well-known/jwks.json', PORTAL],
-        ['/auth', 'https://login.example.org/realms/slices'],
-        ['/auth/token', 'https://login.example.org/realms/slices'],
-        ['/auth/.well-known/jwks.json', 'https://login.example.org/realms/slices'],
-      ].map(([address = '', where]) => [method, address, where] as const),
-    ),
-  )('%s %s: 404 that says where', async (method, address, where) => {
+  test.each([
+    ['/portal/', PORTAL],
+    [PROJECTS, PORTAL],
+    ['/portal/.well-known/jwks.json', PORTAL],
+    ['/auth', 'https://login.example.org/realms/slices'],
+    ['/auth/token', 'https://login.example.org/realms/slices'],
+    ['/auth/.well-known/jwks.json', 'https://login.example.org/realms/slices'],
+  ])('%s: 404 that says where', async (address, where) => {
     // Past the fixture, which holds replies against the description of a server with a portal.
-    const reply = await bare.fetch(new Request(`${service.base}${address}`, { method }));
-    expect(reply.status).toBe(404);
-    const { code, detail } = v.parse(ProblemBody, await reply.json());
-    expect([code, detail[0]?.msg]).toEqual(['not_found', expect.stringContaining(` is at ${where}.`)]);
+    for (const method of ['GET', 'POST']) {
+      const reply = await bare.fetch(new Request(`${service.base}${address}`, { method }));
+      expect(reply.status).toBe(404);
+      const { code, detail } = v.parse(ProblemBody, await reply.json());
+      expect([code, detail[0]?.msg]).toEqual(['not_found', expect.stringContaining(` is at ${where}.`)]);
+    }
   });
 
   test('its description shows the services that are here, without references to missing parts', async () => {
@@ -173,19 +163,16 @@ describe('aud of a foreign user token', async () => {
 });
 
 describe('rows 25 to 27: the keys of a trusted issuer', () => {
-  test('an issuer that can’t be reached from the start: 503, and one fetch for many tokens', async () => {
+  test('an issuer that can’t be reached: 503, and one fetch for many tokens; later the copy is used for a day, and the log says so', async () => {
     const { service, world } = await openTrusting();
+    service.moveTo(-MINUTE);
     world.away = true;
+    const early = { iat: SECONDS - 90, exp: SECONDS };
     for (let turn = 0; turn < 50; turn += 1)
-      expect(outcome(await book(service, user()))).toBe('503 unavailable');
+      expect(outcome(await book(service, user(early)))).toBe('503 unavailable');
     expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
     world.away = false;
-    service.moveTo(31 * SECOND);
-    expect(outcome(await book(service, user()))).toBe('201');
-  });
-
-  test('an issuer that can’t be reached later: the copy is used for a day, and the log says so', async () => {
-    const { service, world } = await openTrusting();
+    service.moveTo(0);
     expect(outcome(await book(service, user()))).toBe('201');
     world.away = true;
     service.moveTo(23 * HOUR);
@@ -207,22 +194,16 @@ describe('rows 25 to 27: the keys of a trusted issuer', () => {
 describe('options that are refused', () => {
   test.each([
     'http://portal.example.org',
-    'ftp://portal.example.org',
     'portal.example.org',
-    '',
     'https://user@portal.example.org',
     'https://portal.example.org?',
-    'https://portal.example.org/#',
     'http://localhost.example.org',
   ])('%j', async (issuer) => {
     await expect(openService({ trust: { issuers: [issuer] } })).rejects.toThrow(RangeError);
   });
 
-  test('an empty list of issuers', async () => {
+  test('an empty list of issuers, and autoApprove with one', async () => {
     await expect(openService({ trust: { issuers: [] } })).rejects.toThrow(RangeError);
-  });
-
-  test('together with autoApprove', async () => {
     const both = openService({ trust: { issuers: [PORTAL] }, autoApprove: 'lead' });
     await expect(both).rejects.toThrow(/autoApprove/);
   });

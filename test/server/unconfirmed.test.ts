@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { type LogFields, withoutRepeats } from '../../src/server/log.ts';
 import { idIn, send, signedBy } from '../fixtures/asked-server.ts';
 import { ask, type RunningPostgres, startPostgres } from '../fixtures/postgres-server.ts';
 import { addressOf, booking, CONNECTIVITY, hours, NOW, SIGNED } from '../fixtures/service.ts';
+
+afterEach(() => void vi.useRealTimers());
 
 let postgres: RunningPostgres;
 let server: ReferenceServer;
@@ -104,30 +106,26 @@ test('what an administrator ended the wait for is unknown too: a failover would 
 
 test('equal errors are written once a second, with their number (THREATS.md 79)', () => {
   vi.useFakeTimers();
-  try {
-    const lines: [event: string, fields: LogFields][] = [];
-    const sparing = withoutRepeats((_, event, fields) => lines.push([event, fields]));
-    for (let n = 0; n < 500; n += 1) {
-      sparing('error', 'store_unavailable', { why: 'away' });
-      sparing('info', 'request', { status: 503 });
-    }
-    sparing('error', 'store_unavailable', { why: 'full' });
-    const errors = () => lines.splice(0).filter(([event]) => event !== 'request');
-    expect(lines.filter(([event]) => event === 'request')).toHaveLength(500);
-    expect(errors()).toEqual([
-      ['store_unavailable', { why: 'away' }],
-      ['store_unavailable', { why: 'full' }],
-    ]);
-    vi.advanceTimersByTime(1000);
-    expect(errors()).toEqual([['store_unavailable', { why: 'away', times: 499 }]]);
+  const lines: [event: string, fields: LogFields][] = [];
+  const sparing = withoutRepeats((_, event, fields) => lines.push([event, fields]));
+  for (let n = 0; n < 500; n += 1) {
     sparing('error', 'store_unavailable', { why: 'away' });
-    expect(errors()).toEqual([]);
-    vi.advanceTimersByTime(2000);
-    expect(errors()).toEqual([['store_unavailable', { why: 'away', times: 1 }]]);
-    sparing('error', 'store_unavailable', { why: 'away' });
-    expect(errors()).toEqual([['store_unavailable', { why: 'away' }]]);
-    expect(vi.getTimerCount()).toBe(1);
-  } finally {
-    vi.useRealTimers();
+    sparing('info', 'request', { status: 503 });
   }
+  sparing('error', 'store_unavailable', { why: 'full' });
+  const errors = () => lines.splice(0).filter(([event]) => event !== 'request');
+  expect(lines.filter(([event]) => event === 'request')).toHaveLength(500);
+  expect(errors()).toEqual([
+    ['store_unavailable', { why: 'away' }],
+    ['store_unavailable', { why: 'full' }],
+  ]);
+  vi.advanceTimersByTime(1000);
+  expect(errors()).toEqual([['store_unavailable', { why: 'away', times: 499 }]]);
+  sparing('error', 'store_unavailable', { why: 'away' });
+  expect(errors()).toEqual([]);
+  vi.advanceTimersByTime(2000);
+  expect(errors()).toEqual([['store_unavailable', { why: 'away', times: 1 }]]);
+  sparing('error', 'store_unavailable', { why: 'away' });
+  expect(errors()).toEqual([['store_unavailable', { why: 'away' }]]);
+  expect(vi.getTimerCount()).toBe(1);
 });

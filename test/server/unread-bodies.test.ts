@@ -63,13 +63,3 @@ test('row 47: a forged token in the experiment token’s header is refused witho
   expect(outcome(reply)).toBe('403 token_invalid');
   expect(count.pulled).toBe(0);
 });
-
-test('an experiment token in Authorization is accepted with the user token in the body', async () => {
-  const [, user = ''] = authorization.split(' ');
-  const headers = { authorization: `Bearer ${experiment}` };
-  const body = booking({ tokens: [user] });
-  const address = addressOf('createReservation');
-  expect(outcome(await service.send('POST', address, { headers, body }))).toBe('201');
-  const without = await service.send('POST', address, { headers, body: booking() });
-  expect(outcome(without)).toBe('403 token_missing');
-});

@@ -2,12 +2,12 @@ import { createServer } from 'node:http';
 import { createLocalJWKSet, type JSONWebKeySet, jwtVerify } from 'jose';
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { Role } from '../../../src/contract/roles.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import {
   answer,
   approve,
   Browser,
+  DEVICE_GRANT,
   logIn,
   type Provider,
   partOf,
@@ -46,9 +46,12 @@ function moveEverything(milliseconds: number): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + milliseconds });
 }
 
-describe('a device login', () => {
+describe('a device login', async () => {
+  const shared = await startIdentity();
+  const approving = await startIdentity({ autoApprove: 'lead' });
+
   test('from the code in the terminal to a session', async () => {
-    const server = await startIdentity();
+    const server = shared;
     const login = await startLogin(server);
     expect(login).toMatchObject({
       verification_uri: `${server.issuer}/device`,
@@ -78,7 +81,7 @@ describe('a device login', () => {
   });
 
   test('takes the client from a Basic header with an empty secret, as oidc-agent sends it', async () => {
-    const server = await startIdentity();
+    const server = shared;
     const ask = (path: string, client: string, body: Record<string, string>) =>
       send(server, 'POST', `/auth${path}`, {
         headers: { authorization: `Basic ${Buffer.from(client).toString('base64')}` },
@@ -88,10 +91,7 @@ describe('a device login', () => {
     expect(started.status).toBe(200);
     const login = JSON.parse(started.text);
     await approve(login, 'lead', new Browser(server));
-    const device = {
-      grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
-      device_code: login.device_code,
-    };
+    const device = { grant_type: DEVICE_GRANT, device_code: login.device_code };
     const tokens = tokensIn(await ask('/token', 'slices-conn:', { ...device, client_id: 'slices-conn' }));
     const again = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token ?? '' };
     expect((await ask('/token', 'slices-conn:', again)).status).toBe(200);
@@ -104,7 +104,7 @@ describe('a device login', () => {
   });
 
   test('gives the user token of the specification', async () => {
-    const server = await startIdentity();
+    const server = shared;
     const began = Math.floor(Date.now() / SECOND);
     const { access_token: token, id_token: idToken } = await logIn(server, 'admin');
     const ended = Math.ceil(Date.now() / SECOND);
@@ -144,32 +144,27 @@ describe('a device login', () => {
     expect(identity.payload).toMatchObject({ sub: payload.sub });
   });
 
-  test('of each person lets them into portal and connectivity service, until the token expires', async () => {
+  test('lets the person into portal and connectivity service, until the token expires', async () => {
     const server = await startIdentity();
-    for (const user of ['lead', 'admin', 'member', 'viewer']) {
-      const { access_token } = await logIn(server, user);
-      const headers = { authorization: `Bearer ${access_token}` };
-      for (const address of [PROJECTS, LINKS]) {
-        const reply = await send(server, 'GET', address, { headers });
-        expect(reply.status, `${user} ${address} ${reply.text}`).toBe(200);
-      }
+    const { access_token } = await logIn(server, 'member');
+    const headers = { authorization: `Bearer ${access_token}` };
+    for (const address of [PROJECTS, LINKS]) {
+      expect((await send(server, 'GET', address, { headers })).status).toBe(200);
     }
-    const { access_token } = await logIn(server);
     server.advance(3601 * SECOND);
-    const late = await send(server, 'GET', PROJECTS, {
-      headers: { authorization: `Bearer ${access_token}` },
-    });
+    const late = await send(server, 'GET', PROJECTS, { headers });
     expect([late.status, JSON.parse(late.text).code]).toEqual([403, 'token_expired']);
   });
 
   test('gives a token of the lifetime that the server was told', async () => {
     const server = await startIdentity({ accessTokenTtl: 7 });
     const login = await logIn(server);
-    const refreshed = tokensIn(await refresh(server, login.refresh_token));
-    for (const tokens of [login, refreshed]) {
-      expect(tokens.expires_in).toBe(7);
-      const { iat, exp } = partOf(tokens.access_token, 'payload');
-      expect(Number(exp) - Number(iat)).toBe(7);
+    for (const { expires_in, access_token } of [
+      login,
+      tokensIn(await refresh(server, login.refresh_token)),
+    ]) {
+      const { iat, exp } = partOf(access_token, 'payload');
+      expect([expires_in, Number(exp) - Number(iat)]).toEqual([7, 7]);
     }
   });
 
@@ -187,10 +182,6 @@ describe('a device login', () => {
     });
     expect(Number(after?.['iat'])).toBeGreaterThanOrEqual(Number(before?.['iat']) + 7199);
     expect(refreshed.refresh_token).not.toBe(login.refresh_token);
-    const reply = await send(server, 'GET', PROJECTS, {
-      headers: { authorization: `Bearer ${refreshed.access_token}` },
-    });
-    expect(reply.status).toBe(200);
   });
 
   test('that is not refreshed for thirty days is over', async () => {
@@ -205,7 +196,7 @@ describe('a device login', () => {
   });
 
   test('that is denied ends with that word', async () => {
-    const server = await startIdentity();
+    const server = shared;
     const login = await startLogin(server);
     const browser = new Browser(server);
     await browser.open(login.verification_uri_complete);
@@ -242,11 +233,10 @@ describe('a device login', () => {
 
   test.each([
     ['openid offline_access userinfo projects root admin:all', 'openid userinfo projects', true],
-    ['openid userinfo projects', 'openid userinfo projects', false],
     ['projects openid projects openid', 'openid projects', false],
     ['nothing-that-exists openid', 'openid', false],
   ])('that asks for %j gets %j', async (asked, granted, refreshed) => {
-    const server = await startIdentity({ autoApprove: 'lead' });
+    const server = approving;
     const tokens = tokensIn(await poll(server, await startLogin(server, asked)));
     const scopes = (text: unknown): string[] => String(text).split(' ').toSorted();
     expect(scopes(partOf(tokens.access_token, 'payload')['scope'])).toEqual(scopes(granted));
@@ -258,24 +248,17 @@ describe('a device login', () => {
   });
 
   test('that asks for no scope gets the default one', async () => {
-    const server = await startIdentity({ autoApprove: 'lead' });
-    const reply = await post(server, '/device/auth', {});
-    const tokens = tokensIn(
-      await poll(server, v.parse(v.object({ device_code: v.string() }), JSON.parse(reply.text))),
-    );
+    const { text } = await post(approving, '/device/auth', {});
+    const tokens = tokensIn(await poll(approving, JSON.parse(text)));
     expect(partOf(tokens.access_token, 'payload')['scope']).toBe('openid userinfo projects');
   });
 
-  test.each<Role>(['lead', 'admin', 'member', 'viewer'])('is approved at once as %s', async (user) => {
-    const server = await startIdentity({ autoApprove: user });
+  test('is approved at once as the user that the server was told', async () => {
+    const server = await startIdentity({ autoApprove: 'viewer' });
     const login = await startLogin(server);
     expect(login.interval).toBe(1);
     const { access_token } = tokensIn(await poll(server, login));
-    expect(partOf(access_token, 'payload')['preferred_username']).toBe(user);
-    const reply = await send(server, 'GET', PROJECTS, {
-      headers: { authorization: `Bearer ${access_token}` },
-    });
-    expect(reply.status).toBe(200);
+    expect(partOf(access_token, 'payload')['preferred_username']).toBe('viewer');
   });
 
   test.each([
@@ -283,45 +266,24 @@ describe('a device login', () => {
     ['no client', { client_id: '' }, '400 invalid_request'],
     ['a foreign resource', { resource: 'https://elsewhere.example' }, '400 invalid_target'],
   ])('is refused for %s', async (_, fields, due) => {
-    const server = await startIdentity();
-    const reply = await post(server, '/device/auth', { scope: SCOPE, ...fields });
-    expect(answer(reply)).toBe(due);
-  });
-
-  test.each([
-    ['another flow', { grant_type: 'password', username: 'lead', password: 'x' }, 'unsupported_grant_type'],
-    ['a code flow', { grant_type: 'authorization_code', code: 'x' }, 'invalid_request'],
-    ['the client’s own name', { grant_type: 'client_credentials' }, 'unsupported_grant_type'],
-    ['an unknown code', { device_code: 'x'.repeat(43) }, 'invalid_grant'],
-    ['no code', { device_code: '' }, 'invalid_request'],
-  ])('refuses a token for %s', async (_, fields, due) => {
-    const server = await startIdentity();
-    const grant = { grant_type: 'urn:ietf:params:oauth:grant-type:device_code' };
-    expect(answer(await post(server, '/token', { ...grant, ...fields }))).toBe(`400 ${due}`);
+    expect(answer(await post(shared, '/device/auth', { scope: SCOPE, ...fields }))).toBe(due);
   });
 
   test('can’t widen its scope or change its audience by a refresh', async () => {
-    const server = await startIdentity({ autoApprove: 'lead' });
-    const narrow = tokensIn(await poll(server, await startLogin(server, 'openid offline_access')));
-    const wider = await post(server, '/token', {
-      grant_type: 'refresh_token',
-      refresh_token: String(narrow.refresh_token),
-      scope: 'openid offline_access projects',
-    });
+    const narrow = tokensIn(await poll(approving, await startLogin(approving, 'openid offline_access')));
+    const token = { grant_type: 'refresh_token', refresh_token: String(narrow.refresh_token) };
+    const wider = await post(approving, '/token', { ...token, scope: 'openid offline_access projects' });
     expect(answer(wider)).toBe('400 invalid_scope');
-    const elsewhere = await post(server, '/token', {
-      grant_type: 'refresh_token',
-      refresh_token: String(narrow.refresh_token),
-      resource: 'https://elsewhere.example',
-    });
+    const elsewhere = await post(approving, '/token', { ...token, resource: 'https://elsewhere.example' });
     expect(answer(elsewhere)).toBe('400 invalid_target');
-    expect(answer(await refresh(server, String(narrow.refresh_token)))).toBe('200');
+    expect(answer(await refresh(approving, token.refresh_token))).toBe('200');
   });
 });
 
-describe('the provider’s description', () => {
+describe('the provider’s description', async () => {
+  const server = await startIdentity();
+
   test('names the features of this server only', async () => {
-    const server = await startIdentity();
     const { status, text } = await send(server, 'GET', `${DISCOVERY[1]}/auth`);
     expect([status, JSON.parse(text).issuer]).toEqual([200, server.issuer]);
     for (const path of DISCOVERY) {
@@ -350,44 +312,31 @@ describe('the provider’s description', () => {
     }
   });
 
-  test.each([
-    '/auth/auth',
-    '/auth/me',
-    '/auth/session/end',
-    '/auth/jwks',
-    '/auth/request',
-    '/auth/reg',
-    '/auth/token/introspection',
-    '/auth/interaction/x',
-    '/auth/device/abc',
-    '/auth/Device',
-    '/auth/TOKEN',
-    '/auth/token/',
-    '/auth//token',
-  ])('leaves nothing at %s', async (path) => {
-    const server = await startIdentity();
-    for (const method of ['GET', 'POST']) {
-      const { status } = await send(
-        server,
-        method,
-        path,
-        method === 'POST' ? { body: { client_id: 'x' } } : {},
-      );
-      expect(status).toBe(404);
+  test('leaves nothing elsewhere', async () => {
+    const library = [
+      '/auth',
+      '/me',
+      '/session/end',
+      '/jwks',
+      '/reg',
+      '/token/introspection',
+      '/interaction/x',
+    ];
+    for (const path of [...library, '/device/abc', '/Device', '/token/', '//token']) {
+      expect((await send(server, 'GET', `/auth${path}`)).status, path).toBe(404);
+      const { status } = await send(server, 'POST', `/auth${path}`, { body: { client_id: 'x' } });
+      expect(status, path).toBe(404);
     }
   });
 
   test('gives the same addresses whatever headers say', async () => {
-    const server = await startIdentity();
     const expected = await discovered(server);
     const host = new URL(server.base).host;
     const forged = [
       'X-Forwarded-Host: evil.example',
-      'X-Forwarded-Proto: https',
       'X-Forwarded-Prefix: /evil',
       'X-Original-URL: /evil',
       'Forwarded: host=evil.example;proto=https',
-      'X-Forwarded-Server: evil.example',
     ].join('\r\n');
     const reply = await sendRaw(
       server,
@@ -406,7 +355,6 @@ describe('the provider’s description', () => {
   });
 
   test('stands below a path, and behind another name than the socket’s', async () => {
-    const server = await startIdentity();
     const base = 'https://conn.example.test/net/one';
     const below = await createReferenceServer({ baseUrl: base, autoApprove: 'lead' });
     const socket = createServer(below.listener);
@@ -428,7 +376,7 @@ describe('the provider’s description', () => {
       const tokens = await send(target, 'POST', '/net/one/auth/token', {
         body: {
           client_id: 'slices-conn',
-          grant_type: 'urn:ietf:params:oauth:grant-type:device_code',
+          grant_type: DEVICE_GRANT,
           device_code: JSON.parse(login.text).device_code,
         },
       });

@@ -1,6 +1,8 @@
 import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { anyText } from '../../fixtures/any-text.ts';
 import {
   answer,
   approve,
@@ -59,8 +61,6 @@ describe.each(FORMS)('a form for %s', (path) => {
   test('with a doubled parameter is 400', async () => {
     for (const body of [
       'client_id=slices-conn&client_id=slices-conn',
-      'client_id=slices-conn&scope=openid&scope=projects',
-      'user_code=a&user_code=b',
       'client_id=slices-conn&unknown=1&unknown=2',
       'client_id=slices-conn&cl%69ent_id=slices-conn',
     ]) {
@@ -72,14 +72,7 @@ describe.each(FORMS)('a form for %s', (path) => {
 
   test('of another media type is 415', async () => {
     const body = 'client_id=slices-conn';
-    for (const type of [
-      'application/json',
-      'multipart/form-data; boundary=x',
-      'text/plain',
-      '',
-      'x',
-      `${FORM_TYPE}x`,
-    ]) {
+    for (const type of ['application/json', 'multipart/form-data; boundary=x', '', `${FORM_TYPE}x`]) {
       const reply = await send(server, 'POST', path, { body, headers: { 'content-type': type } });
       expect(reply.status, type).toBe(415);
       expectPlain(reply);
@@ -89,43 +82,19 @@ describe.each(FORMS)('a form for %s', (path) => {
     );
   });
 
-  test('that is too large is 413, with and without Content-Length', async () => {
-    for (const size of [16_385, 100_000, 3_000_000]) {
-      const body = `client_id=${'a'.repeat(size - 'client_id='.length)}`;
-      const told = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, `Content-Length: ${body.length}`];
-      expect(statusOf(await sendRaw(server, raw('POST', path, told, body))), `${size} told`).toBe(413);
-      const chunked = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Transfer-Encoding: chunked'];
-      const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-      expect(statusOf(await sendRaw(server, raw('POST', path, chunked, chunks))), `${size} chunked`).toBe(
-        413,
-      );
-    }
-  });
-
   test('that ends too early harms no other request', async () => {
-    for (let turn = 0; turn < 5; turn += 1) {
-      await new Promise<void>((resolve) => {
-        const socket = connect(server.port, '127.0.0.1', () => {
-          const head = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Content-Length: 1000'];
-          socket.write(raw('POST', path, head, 'client_id='), () => socket.destroy());
-        });
-        socket.on('close', () => resolve());
+    await new Promise<void>((resolve) => {
+      const socket = connect(server.port, '127.0.0.1', () => {
+        const head = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, 'Content-Length: 1000'];
+        socket.write(raw('POST', path, head, 'client_id='), () => socket.destroy());
       });
-    }
+      socket.on('close', () => resolve());
+    });
     expect((await startLogin(server)).interval).toBe(1);
   });
 
   test('that is not UTF-8 or has wrong escapes is refused plainly', async () => {
-    for (const body of [
-      'client_id=%ff%fe',
-      'client_id=%',
-      '%00=%00',
-      'client_id=\u0000',
-      '=',
-      '&&&',
-      'client_id',
-      '%zz=%zz',
-    ]) {
+    for (const body of ['client_id=%ff%fe', 'client_id=%', '%00=%00', '=', '&&&', 'client_id']) {
       const reply = await send(server, 'POST', path, { body });
       expect(reply.status, body).toBeLessThan(500);
       expectSilent(reply.text);
@@ -134,35 +103,14 @@ describe.each(FORMS)('a form for %s', (path) => {
 });
 
 describe('every address below /auth', () => {
-  test.each([...FORMS, ...READ, '/auth/.well-known/jwks.json', '/auth/none'])(
-    'answers one Host only: %s',
-    async (path) => {
-      const hosts = [
-        'evil.example',
-        `evil.example:${server.port}`,
-        `localhost:${server.port}`,
-        '127.0.0.1',
-        `127.0.0.1:1`,
-      ];
-      for (const name of [...hosts, `${host}.`, `user@${host}`, `${host}/x`, '', `[::1]:${server.port}`]) {
-        for (const method of ['GET', 'POST']) {
-          const reply = await sendRaw(server, raw(method, path, [`Host: ${name}`, 'Content-Length: 0']));
-          expect(statusOf(reply), `${method} ${name}`).toBe(421);
-          if (name !== '') expect(reply.split('\r\n\r\n')[1] ?? '').not.toContain('evil');
-        }
-      }
-      expect(statusOf(await sendRaw(server, raw('GET', path, [])))).toBe(400);
-    },
-  );
-
   test.each([
     ...[...FORMS.filter((path) => path !== PAGE)].map((path) => [
       path,
-      ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'],
+      ['GET', 'HEAD', 'PUT', 'OPTIONS'],
       'POST',
     ]),
-    ...READ.map((path) => [path, ['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET, HEAD']),
-    [PAGE, ['PUT', 'DELETE', 'PATCH', 'OPTIONS'], 'GET, HEAD, POST'],
+    ...READ.map((path) => [path, ['POST', 'PUT', 'DELETE', 'OPTIONS'], 'GET, HEAD']),
+    [PAGE, ['PUT', 'DELETE', 'OPTIONS'], 'GET, HEAD, POST'],
   ] as [string, string[], string][])(
     '%s refuses methods and names those that it knows',
     async (path, methods, allow) => {
@@ -174,56 +122,15 @@ describe('every address below /auth', () => {
     },
   );
 
-  test('the key set can only be read', async () => {
-    const reply = await send(server, 'POST', '/auth/.well-known/jwks.json', { body: {} });
-    expect([reply.status, reply.headers.get('allow')?.includes('GET')]).toEqual([405, true]);
-  });
-
-  test.each([() => '*', (path: string) => path.slice(1)])(
-    'accepts no other text as target (%#)',
-    async (target) => {
-      for (const path of [...FORMS, ...READ]) {
-        for (const method of ['GET', 'POST', 'OPTIONS']) {
-          const reply = await sendRaw(
-            server,
-            raw(method, target(path), [`Host: ${host}`, 'Content-Length: 0']),
-          );
-          expect(statusOf(reply), `${method} ${target(path)}`).toBe(400);
-          expect(reply).not.toContain('evil');
-        }
-      }
-    },
-  );
-
-  test('takes an absolute target by its own host, and not by the header (RFC 9112 §3.2.2)', async () => {
-    for (const path of [...FORMS, ...READ]) {
-      for (const method of ['GET', 'POST', 'OPTIONS']) {
-        const answered = async (target: string) => {
-          const reply = await sendRaw(server, raw(method, target, [`Host: ${host}`, 'Content-Length: 0']));
-          expect(reply).not.toContain('evil');
-          return statusOf(reply);
-        };
-        expect(await answered(`http://evil.example${path}`)).toBe(421);
-        expect(await answered(`http://${host}${path}`), path).toBe(await answered(path));
-      }
-    }
-  });
-
   test('has one spelling of each path', async () => {
     for (const path of [
       '//evil.example/auth/device',
-      '/auth/../auth/none',
-      '/auth/%2e%2e/token',
-      '/auth/token%2f',
       '/auth/token;x=y',
       '/AUTH/token',
-      '/auth\\token',
       '/auth/device/auth/',
       '/auth/__proto__',
       '/auth/constructor',
-      '/auth/toString',
       '/auth/',
-      '/auth',
       `/auth/${'a/'.repeat(4000)}`,
     ]) {
       const reply = await sendRaw(server, raw('GET', path, [`Host: ${host}`]));
@@ -232,35 +139,16 @@ describe('every address below /auth', () => {
       expectSilent(reply.split('\r\n\r\n')[1] ?? '');
     }
   });
-
-  test('lets pages of other sites neither read an answer nor send more than a form', async () => {
-    const headers = { origin: 'http://evil.example', 'access-control-request-method': 'POST' };
-    const login = await startLogin(server);
-    const token = { grant_type: DEVICE_GRANT, device_code: login.device_code };
-    const replies = [
-      await send(server, 'POST', '/auth/device/auth', { headers, body: { client_id: 'slices-conn' } }),
-      await send(server, 'POST', '/auth/token', { headers, body: { client_id: 'slices-conn', ...token } }),
-      await send(server, 'GET', PAGE, { headers }),
-      ...(await Promise.all(FORMS.map((path) => send(server, 'OPTIONS', path, { headers })))),
-    ];
-    expect(replies.map(({ status }) => status)).toEqual([400, 400, 200, 405, 405, 405, 405]);
-    for (const reply of replies) {
-      expect([...reply.headers.keys()].filter((name) => name.startsWith('access-control-allow'))).toEqual([]);
-    }
-  });
 });
 
 test('a refusal before the provider has the form of an OAuth error', async () => {
-  const replies = [
+  const json = { body: '{}', headers: { 'content-type': 'application/json' } };
+  for (const reply of [
     await send(server, 'POST', '/auth/token', { body: 'scope=a&scope=b' }),
-    await send(server, 'POST', '/auth/token', {
-      body: '{}',
-      headers: { 'content-type': 'application/json' },
-    }),
+    await send(server, 'POST', '/auth/token', json),
     await send(server, 'GET', '/auth/token'),
     await send(server, 'POST', '/auth/token', { body: 'a'.repeat(20_000) }),
-  ];
-  for (const reply of replies) {
+  ]) {
     expect(reply.headers.get('content-type')).toContain('application/json');
     expect(reply.headers.get('cache-control')).toContain('no-store');
     expect(answer(reply)).toMatch(/^4\d\d invalid_request$/);
@@ -272,195 +160,79 @@ test('parameters outside the list never reach the provider', async () => {
     { request: 'eyJhbGciOiJub25lIn0.e30.' },
     { request_uri: 'http://127.0.0.1:1/x' },
     { claims: '{"id_token":{"sub":{"value":"x"}}}' },
-    { id_token_hint: 'x' },
-    { max_age: '-1' },
-    { prompt: 'none' },
-    { client_secret: 'x' },
+    { id_token_hint: 'x', max_age: '-1', prompt: 'none', client_secret: 'x', dpop_jkt: 'x' },
     {
       client_assertion: 'x',
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     },
-    { dpop_jkt: 'x' },
-    { authorization_details: '[' },
-    { __proto__x: 'y', constructor: 'x' },
+    { authorization_details: '[', __proto__x: 'y', constructor: 'x' },
   ] as Record<string, string>[]) {
     expect((await post(server, '/device/auth', { scope: 'openid', ...fields })).status).toBe(200);
   }
 });
 
-test('another client’s authentication is ignored or refused', async () => {
-  for (const authorization of [
-    'Basic c2xpY2VzLWNvbm46',
-    'Basic %',
-    'Bearer x',
-    'Digest x',
-    `Basic ${'A'.repeat(5000)}`,
-  ]) {
-    const login = await startLogin(server);
-    const reply = await send(server, 'POST', '/auth/token', {
-      headers: { authorization },
-      body: { client_id: 'slices-conn', grant_type: DEVICE_GRANT, device_code: login.device_code },
-    });
-    expect(reply.status, authorization).toBeLessThan(500);
-    expectSilent(reply.text);
-  }
-});
+describe('fuzzed requests are answered below 500', () => {
+  const odd = ['__proto__', '', 'toString', 'a'.repeat(10_000), '..%2f..', '%ff%fe', '%0d%0aX: y', '\u202e'];
+  const names = ['client_id', 'scope', 'resource', 'grant_type', 'device_code', 'refresh_token', 'token'];
+  const known = ['slices-conn', DEVICE_GRANT, 'refresh_token', 'eyJhbGciOiJub25lIn0.e30.', 'BBBB-BBBB-BBBB'];
+  const name = fc.constantFrom(...names, 'user_code', 'csrf', 'action', 'user', 'claims', ...odd);
+  const value = fc.oneof(fc.constantFrom(...known, ...odd), anyText());
+  const fields = fc.array(fc.tuple(name, value), { maxLength: 6 });
 
-/** Makes the same numbers in every run. */
-function dice(seed: number): (sides: number) => number {
-  let state = seed;
-  return (sides) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * sides);
-  };
-}
-
-describe('fuzzed requests', () => {
-  const VALUES = [
-    '',
-    '%',
-    '%00',
-    '%ff%fe',
-    '__proto__',
-    'constructor',
-    '[]',
-    '{}',
-    '😀',
-    "' OR 1=1 --",
-    '..%2f..',
-    'a'.repeat(10_000),
-    '\u202e',
-    'null',
-    'undefined',
-    '-1',
-    '1e999',
-    'sha256:x',
-    'eyJhbGciOiJub25lIn0.e30.',
-    'é'.repeat(43),
-    'openid '.repeat(500),
-    'http://evil.example',
-    'slices-conn',
-    DEVICE_GRANT,
-    'refresh_token',
-    'BBBB-BBBB-BBBB',
-    'true',
-    '%0d%0aX: y',
-    'toString',
-  ];
-  const NAMES = [
-    'client_id',
-    'scope',
-    'resource',
-    'grant_type',
-    'device_code',
-    'refresh_token',
-    'token',
-    'token_type_hint',
-    'user_code',
-    'csrf',
-    'action',
-    'user',
-    '__proto__',
-    'request',
-    'claims',
-    '',
-    'toString',
-  ];
-
-  test('as forms: 200 of them, each answered below 500', async () => {
-    const roll = dice(1);
-    const pick = <Item>(items: readonly Item[]): Item | undefined => items[roll(items.length)];
+  test('as forms and as queries: 150 of them', async () => {
     const own = await startIdentity({ autoApprove: 'admin' });
     const seen = new Set<number>();
-    for (let turn = 0; turn < 200; turn += 1) {
-      const path = pick(FORMS) ?? PAGE;
-      const body = Array.from({ length: 1 + roll(6) }, () => `${pick(NAMES)}=${pick(VALUES)}`);
-      if (roll(3) > 0) body.unshift('client_id=slices-conn');
-      if (roll(3) === 0) body.push(`grant_type=${pick(['refresh_token', DEVICE_GRANT])}`);
+    const request = fc.record({
+      path: fc.constantFrom(...FORMS, ...READ),
+      pairs: fields.map((pairs) => pairs.map(([one, other]) => `${one}=${other}`)),
+      isOurs: fc.boolean(),
+      inQuery: fc.boolean(),
+      cookie: fc.webQueryParameters(),
+      basic: value,
+    });
+    const property = fc.asyncProperty(request, async ({ path, pairs, isOurs, inQuery, cookie, basic }) => {
+      const text = [...(isOurs ? ['client_id=slices-conn'] : []), ...pairs].join('&');
       const headers = {
-        'content-type': FORM_TYPE,
-        ...(roll(4) === 0
-          ? { authorization: `Basic ${Buffer.from(pick(VALUES) ?? '').toString('base64')}` }
-          : {}),
-        ...(roll(4) === 0
-          ? { cookie: `slices-conn-device-${own.port}=${encodeURI(pick(VALUES) ?? '')}` }
-          : {}),
-        ...(roll(4) === 0 ? { accept: pick(['text/html', '*/*', 'application/jwt', 'x']) ?? '' } : {}),
+        cookie: `slices-conn-device-${own.port}=${cookie}`,
+        ...(isOurs ? {} : { authorization: `Basic ${Buffer.from(basic).toString('base64')}` }),
       };
-      // Raw, since the sender would refuse some of them.
-      const text = [
-        ...new Map(body.map((each) => [roll(5) === 0 ? each : each.split('=')[0], each])).values(),
-      ].join('&');
-      const length = String(Buffer.byteLength(text));
-      const reply = await send(own, 'POST', path, {
-        body: text,
-        headers: { ...headers, 'content-length': length },
-      });
+      const query = text.replaceAll(/[^\x21-\x7e]/g, '%');
+      const reply = inQuery
+        ? await send(own, 'GET', `${path}?${query}`, { headers })
+        : await send(own, 'POST', path, { body: text, headers });
       seen.add(reply.status);
-      expect(reply.status, `${path} ${text.slice(0, 300)}`).toBeLessThan(500);
-      expectSilent(reply.text);
-    }
+      expect(reply.status).toBeLessThan(500);
+      expectSilent(reply.text.replace(/<style>[\s\S]*<\/style>/, ''));
+    });
+    await fc.assert(property, { numRuns: 150 });
     expect(seen.size).toBeGreaterThan(3);
     expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  test('as queries: 200 of them, each answered below 500', async () => {
-    const roll = dice(2);
-    const own = await startIdentity();
-    for (let turn = 0; turn < 200; turn += 1) {
-      const path = [PAGE, ...READ][roll(3)] ?? PAGE;
-      const query = Array.from({ length: roll(4) }, () => {
-        const [name = '', value = ''] = [NAMES[roll(NAMES.length)], VALUES[roll(VALUES.length)]];
-        return roll(2) === 0
-          ? `${name}=${encodeURIComponent(value)}`
-          : `${name}=${value.replaceAll(/[^\x21-\x7e]/g, '%')}`;
-      });
-      const reply = await send(own, ['GET', 'HEAD'][roll(2)] ?? 'GET', `${path}?${query.join('&')}`);
-      expect(reply.status, query.join('&').slice(0, 300)).toBeLessThan(500);
-      expectSilent(reply.text.replace(/<style>[\s\S]*<\/style>/, ''));
-    }
-    expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
-  });
-
-  test('as bytes: 200 of them, each answered below 500 or cut off', async () => {
-    const roll = dice(3);
-    const own = await startIdentity({ autoApprove: 'lead' });
-    const ownHost = new URL(own.base).host;
+  test('as bytes: 100 of them, or they are cut off', async () => {
     const form = 'client_id=slices-conn&scope=openid';
-    const good = Buffer.from(
-      raw(
-        'POST',
-        '/auth/device/auth',
-        [`Host: ${ownHost}`, `Content-Type: ${FORM_TYPE}`, `Content-Length: ${form.length}`],
-        form,
-      ),
-    );
-    const statuses = new Map<number, number>();
-    await Promise.all(
-      Array.from({ length: 200 }, async () => {
-        const bytes = Buffer.from(good);
-        for (let flips = 1 + roll(8); flips > 0; flips -= 1) bytes[roll(bytes.length)] = roll(256);
-        const cut = roll(6) === 0 ? bytes.subarray(0, roll(bytes.length)) : bytes;
-        const reply = await exchange(own.port, cut);
-        const status = statusOf(reply);
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-        if (reply !== '') expect(status, cut.toString('latin1')).toBeLessThan(500);
-      }),
-    );
-    expect([...statuses.keys()].length).toBeGreaterThan(2);
-    expect(own.log.filter(({ level }) => level === 'error')).toEqual([]);
-    expect((await startLogin(own)).interval).toBe(1);
+    const head = [`Host: ${host}`, `Content-Type: ${FORM_TYPE}`, `Content-Length: ${form.length}`];
+    const good = Buffer.from(raw('POST', '/auth/device/auth', head, form));
+    const flips = fc.array(fc.tuple(fc.nat(good.length - 1), fc.nat(255)), { minLength: 1, maxLength: 8 });
+    const property = fc.asyncProperty(flips, async (changes) => {
+      const bytes = Buffer.from(good);
+      for (const [at, byte] of changes) bytes[at] = byte;
+      const reply = await exchange(bytes);
+      if (reply !== '') expect(statusOf(reply)).toBeLessThan(500);
+    });
+    await fc.assert(property, { numRuns: 100 });
+    expect(server.log.filter(({ level }) => level === 'error')).toEqual([]);
   });
 
-  /** Sends bytes and ends. @returns the text until the server closes or is silent for 1 s */
-  function exchange(port: number, bytes: Uint8Array): Promise<string> {
+  /** Sends bytes and ends. @returns the text until the server closes or is silent for 100 ms */
+  function exchange(bytes: Uint8Array): Promise<string> {
     return new Promise((resolve) => {
-      const socket = connect({ port, host: '127.0.0.1' }, () => socket.end(bytes));
+      const socket = connect({ port: server.port, host: '127.0.0.1' }, () => socket.end(bytes));
       let received = '';
       socket.setEncoding('latin1').on('data', (text: string) => {
         received += text;
       });
-      socket.setTimeout(1000, () => socket.destroy());
+      socket.setTimeout(100, () => socket.destroy());
       socket.on('error', () => undefined).on('close', () => resolve(received));
     });
   }
@@ -486,16 +258,15 @@ test('the log holds no code, token or secret', async () => {
   await revoke(own, String(next.refresh_token));
   const written = JSON.stringify(own.log);
   expect(own.log.length).toBeGreaterThan(0);
-  for (const secret of [
-    login.device_code,
-    login.user_code,
-    tokens.access_token,
-    String(tokens.access_token.split('.')[2]),
-    String(tokens.refresh_token),
-    String(next.refresh_token),
-    String(browser.hidden['csrf'] ?? 'no form token'),
-    ...[...browser.cookies.values()].map((value) => value.split('.')[0] ?? ''),
-  ])
+  const secrets = Object.values({
+    ...tokens,
+    ...login,
+    next: next.refresh_token,
+    csrf: browser.hidden['csrf'],
+  });
+  const session = [...browser.cookies.values()].map((value) => value.split('.')[0]);
+  const random = [...secrets, ...session, tokens.access_token.split('.')[2]].map(String);
+  for (const secret of random.filter((text) => /^[\w-.]{14,}$/.test(text)))
     expect(written).not.toContain(secret);
 });
 
@@ -524,21 +295,20 @@ describe('a locked database', () => {
     ],
   ];
 
-  test.each(requests)(
-    'makes %s 503 with Retry-After, and the login can still be finished',
-    async (_, request) => {
-      const own = await startIdentity();
-      const login = await startLogin(own);
-      const browser = new Browser(own);
-      await browser.open(login.verification_uri_complete);
+  test('makes each request 503 with Retry-After, and the login can still be finished', async () => {
+    const own = await startIdentity();
+    const login = await startLogin(own);
+    const browser = new Browser(own);
+    await browser.open(login.verification_uri_complete);
+    for (const [name, request] of requests) {
       const { status, headers, text } = await whileLocked(own.file, () => request(own, browser));
       expectSilent(text.replace(/<style>[\s\S]*<\/style>/, ''));
-      expect(answer(await poll(own, login))).toBe('400 authorization_pending');
-      expect((await approve(login, 'lead', browser)).status).toBe(200);
-      expect(answer(await poll(own, login))).toBe('200');
-      expect([status, headers.has('retry-after')]).toEqual([503, true]);
-    },
-  );
+      expect([name, status, headers.has('retry-after')]).toEqual([name, 503, true]);
+    }
+    expect(answer(await poll(own, login))).toBe('400 authorization_pending');
+    expect((await approve(login, 'lead', browser)).status).toBe(200);
+    expect(answer(await poll(own, login))).toBe('200');
+  });
 
   test('makes the very first request 503 too', async () => {
     const own = await startIdentity();

@@ -64,6 +64,15 @@ async function experimentOf(server: IdentityServer, user: string, wanted = 'demo
   return v.parse(v.string(), found?.id);
 }
 
+/** Creates an experiment in the project of the user's first one. */
+async function addExperiment(server: IdentityServer, user: string, name: string): Promise<string> {
+  const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
+  const project_id = v.parse(v.string(), JSON.parse(text).projects[0].id);
+  const expires_at = new Date(Date.now() + DAY).toISOString();
+  await ask(server, 'POST', EXPERIMENTS, { user, body: { name, project_id, expires_at } });
+  return project_id;
+}
+
 const GITHUB = { ci: 'github', repository: 'octo/measure', ref: 'refs/heads/main' };
 const GITLAB = { ci: 'gitlab', repository: 'lab/net/measure', ref: 'main', ref_type: 'branch' };
 
@@ -111,45 +120,45 @@ const NOTHING = '400 invalid_grant: The ID token is not accepted.';
 const logged = ({ log }: IdentityServer): unknown[] =>
   log.filter(({ event }) => event === 'ci_refused').map(({ fields }) => fields['why']);
 
+/** A server with rules, and a job of GitHub that asks it. */
+async function withRules(rules: readonly Changes[] = [{}], database?: string) {
+  const server = await startIdentity({ ci, ...(database === undefined ? {} : { database }) });
+  const added: v.InferOutput<typeof CiRule>[] = [];
+  for (const rule of rules) added.push(await addRule(server, rule));
+  const job = (changes: Changes = {}, more?: Record<string, string>) =>
+    exchange(server, github.idToken(server.issuer, changes), more);
+  return { server, added, job };
+}
+
 describe('a job', () => {
   test('of GitHub acts for 15 min, in the experiment of its rule alone', async () => {
-    const server = await startIdentity({ ci });
-    const rule = await addRule(server);
-    expect(rule).toMatchObject({ repository_id: null, user_name: 'lead' });
-    const answer = answered(await exchange(server, github.idToken(server.issuer)));
+    const { server, added, job } = await withRules();
+    expect(added).toMatchObject([{ repository_id: null, user_name: 'lead' }]);
+    const answer = answered(await job());
+    const { access_token: user } = answer;
     expect(answer).toMatchObject({ expires_in: 900, scope: 'projects', token_type: 'Bearer' });
     expect(answer).not.toHaveProperty('refresh_token');
-    expect(decodeJwt(answer.access_token)).toMatchObject({
-      sub: rule.user,
+    const id = await experimentOf(server, user);
+    expect(decodeJwt(user)).toMatchObject({
+      sub: added[0]?.user,
       aud: server.base,
       client_id: 'slices-conn-ci',
-      limited_to: await experimentOf(server, await server.server.signIn('lead')),
+      limited_to: id,
     });
     expect(server.log.filter(({ event }) => event === 'login')).toMatchObject([
       { fields: { name: 'lead', repository: 'octo/measure', experiment: 'demo' } },
     ]);
     // Its experiment tokens say so too: alone in a request, they are as limited.
-    const id = await experimentOf(server, answer.access_token);
-    const headers = { accept: 'application/jwt' };
-    const token = await ask(server, 'GET', addressOf('experimentToken', id), {
-      user: answer.access_token,
-      headers,
-    });
+    const token = await ask(server, 'GET', addressOf('experimentToken', id), { user, headers: SIGNED });
     expect(decodeJwt(token.text)).toMatchObject({ sub: id, limited_to: id });
-  });
-
-  test("can't revoke its token, and is told so: its rule can be removed (RFC 7009 §2.2.1)", async () => {
-    const server = await startIdentity({ ci });
-    await addRule(server);
-    const { access_token: token } = answered(await exchange(server, github.idToken(server.issuer)));
-    const reply = await post(server, '/token/revocation', { client_id: 'slices-conn-ci', token });
+    // It can't revoke its token, and is told so: its rule can be removed (RFC 7009 §2.2.1).
+    const reply = await post(server, '/token/revocation', { client_id: 'slices-conn-ci', token: user });
     expect([reply.status, JSON.parse(reply.text)]).toMatchObject([400, { error: 'unsupported_token_type' }]);
-    expect((await ask(server, 'GET', EXPERIMENTS, { user: token })).status).toBe(200);
+    expect((await ask(server, 'GET', EXPERIMENTS, { user })).status).toBe(200);
   });
 
   test('of GitHub gets its ID token by the toolkit of GitHub, from the same runner', async () => {
-    const server = await startIdentity({ ci });
-    await addRule(server);
+    const { server } = await withRules();
     const { env, asked } = github.runner();
     for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
     // It tells the runner to mask the token.
@@ -161,9 +170,8 @@ describe('a job', () => {
   });
 
   test('of GitLab acts as long as its ID token, a day at most, and never longer than its rule', async () => {
-    const server = await startIdentity({ ci });
+    const { server } = await withRules([GITLAB]);
     const soon = Math.floor(Date.now() / 1000) + 2 * 86_400;
-    await addRule(server, GITLAB);
     const answer = answered(await exchange(server, gitlab.idToken(server.issuer)));
     expect(answer.expires_in).toBeGreaterThan(2990);
     expect(answer.expires_in).toBeLessThanOrEqual(3000);
@@ -176,50 +184,38 @@ describe('a job', () => {
   });
 
   test('is let in by its environment alone, where the rule says so', async () => {
-    const server = await startIdentity({ ci });
-    await addRule(server, { ref: undefined, environment: 'lab' });
-    const inLab = { environment: 'lab', ref: 'refs/tags/v1' };
-    answered(await exchange(server, github.idToken(server.issuer, inLab)));
-    expect(told(await exchange(server, github.idToken(server.issuer)))).toContain('environment lab');
+    const { job } = await withRules([{ ref: undefined, environment: 'lab' }]);
+    answered(await job({ environment: 'lab', ref: 'refs/tags/v1' }));
+    expect(told(await job())).toContain('environment lab');
   });
 
   test('of several experiments says which, by id or name', async () => {
-    const server = await startIdentity({ ci });
+    const { server, job } = await withRules();
     const user = await server.server.signIn('lead');
-    const demo = await experimentOf(server, user);
-    const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
-    const { projects } = v.parse(
-      v.object({ projects: v.array(v.object({ id: v.string() })) }),
-      JSON.parse(text),
-    );
-    const expires_at = new Date(Date.now() + DAY).toISOString();
-    const body = { name: 'second', project_id: projects[0]?.id, expires_at };
-    await ask(server, 'POST', EXPERIMENTS, { user, body });
-    await addRule(server);
-    await addRule(server, {}, { user, experiment: await experimentOf(server, user, 'second') });
-    const job = (more?: Record<string, string>) => exchange(server, github.idToken(server.issuer), more);
+    await addExperiment(server, user, 'second');
+    const [demo, second] = [await experimentOf(server, user), await experimentOf(server, user, 'second')];
+    await addRule(server, {}, { user, experiment: second });
     expect(told(await job())).toContain('demo, second');
-    expect(told(await job({ experiment: 'third' }))).toContain('third');
+    expect(told(await job({}, { experiment: 'third' }))).toContain('third');
     for (const experiment of ['demo', demo]) {
-      const { access_token } = answered(await job({ experiment }));
+      const { access_token } = answered(await job({}, { experiment }));
       expect(decodeJwt(access_token)).toMatchObject({ limited_to: demo });
     }
   });
 
-  test.each<[string, Record<string, string>, string]>([
-    ['another client', { client_id: 'slices-conn' }, 'invalid_request'],
-    ['another service', { resource: 'https://conn.example.org' }, 'invalid_target'],
-    [
-      'a token that is said to be another',
-      { subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' },
-      'invalid_request',
-    ],
-    ['no token', { subject_token: '' }, 'invalid_request'],
-  ])('gets nothing for %s, and its ID token is not used up', async (_, changes, error) => {
-    const server = await startIdentity({ ci });
-    await addRule(server);
+  test('gets nothing for another client, service or kind of token, or none; its ID token is not used up', async () => {
+    const { server } = await withRules();
     const idToken = github.idToken(server.issuer);
-    expect(told(await exchange(server, idToken, changes))).toContain(`400 ${error}: `);
+    const jwt = 'urn:ietf:params:oauth:token-type:jwt';
+    const wrong: [Record<string, string>, string][] = [
+      [{ client_id: 'slices-conn' }, 'invalid_request'],
+      [{ resource: 'https://conn.example.org' }, 'invalid_target'],
+      [{ subject_token_type: jwt }, 'invalid_request'],
+      [{ subject_token: '' }, 'invalid_request'],
+    ];
+    for (const [changes, error] of wrong) {
+      expect(told(await exchange(server, idToken, changes))).toContain(`400 ${error}: `);
+    }
     answered(await exchange(server, idToken));
   });
 
@@ -239,9 +235,7 @@ describe('a job', () => {
 describe('a stranger is told nothing, and the log the reason', () => {
   let server: IdentityServer;
   beforeAll(async () => {
-    server = await startIdentity({ ci });
-    await addRule(server);
-    await addRule(server, GITLAB);
+    ({ server } = await withRules([GITHUB, GITLAB]));
   });
   const refused = async (idToken: string, more?: Record<string, string>): Promise<void> => {
     const before = logged(server).length;
@@ -250,7 +244,7 @@ describe('a stranger is told nothing, and the log the reason', () => {
     expect(String(logged(server).at(-1))).not.toContain(idToken);
   };
 
-  test.each(['octo/measure2', 'Octo/Measure', 'octo/measur', 'octo/measure/..', '*', undefined])(
+  test.each(['octo/measure2', 'Octo/Measure', '*', undefined])(
     'row 150: of repository %s, where the rule says octo/measure',
     (repository) => refused(github.idToken(server.issuer, { repository, repository_id: '75' })),
   );
@@ -269,7 +263,6 @@ describe('a stranger is told nothing, and the log the reason', () => {
     'that never expires': [{ exp: undefined }, {}],
     'without the id of its repository': [{ repository_id: undefined }, {}],
     'of alg none': [{}, { header: { alg: 'none' }, sign: () => new Uint8Array(1) }],
-    'of alg HS256': [{}, { header: { alg: 'HS256' } }],
     'of alg ES256': [{}, { header: { alg: 'ES256' } }],
     'signed by another key': [{}, { sign: stranger.sign }],
     'of an issuer that is not named': [{ iss: 'https://token.actions.githubusercontent.com' }, {}],
@@ -296,79 +289,71 @@ const OTHER_EVENTS: [CiIssuer, string, unknown[]][] = [
   [
     github,
     'event_name',
-    [
-      ...['pull_request', 'pull_request_target', 'pull_request_review', 'pull_request_review_comment'],
-      ...['workflow_run', 'issue_comment', 'issues', 'discussion_comment', 'fork', 'watch', 'merge_group'],
-      ...['repository_dispatch', 'Push', 'web', 'toString', '', undefined, null, 7, ['push'], { push: true }],
-    ],
+    ['pull_request', 'pull_request_target', 'workflow_run', 'issue_comment', 'Push', 'web', '', undefined, 7],
   ],
   [
     gitlab,
     'pipeline_source',
-    [
-      ...['merge_request_event', 'external_pull_request_event', 'parent_pipeline', 'pipeline', 'external'],
-      ...['trigger', 'api', 'chat', 'webide', 'workflow_dispatch', '', undefined, null, 7, ['push']],
-    ],
+    ['merge_request_event', 'parent_pipeline', 'pipeline', 'workflow_dispatch', undefined, ['push']],
   ],
 ];
 
-test.each(OTHER_EVENTS.flatMap(([of, claim, events]) => events.map((event) => ({ of, claim, event }))))(
-  'row 151: a job of $of.name with $claim $event is refused, and told why',
-  async ({ of, claim, event }) => {
-    const server = await startIdentity({ ci });
-    const rule = of === github ? GITHUB : GITLAB;
-    for (const changes of [{}, IN_LAB]) await addRule(server, { ...rule, ...changes });
-    const reply = await exchange(server, of.idToken(server.issuer, { environment: 'lab', [claim]: event }));
-    const shown = typeof event === 'string' && event !== '' ? event : 'none';
-    expect(told(reply)).toMatch(
-      `400 invalid_grant: This job has ${claim} ${shown}, and only jobs of push, schedule and `,
-    );
-  },
-);
+describe('a job of a repository that has rules', () => {
+  let server: IdentityServer;
+  beforeAll(async () => {
+    const rules = [GITHUB, GITLAB].flatMap((rule) => [rule, { ...rule, ...IN_LAB }]);
+    ({ server } = await withRules(rules));
+  });
 
-test.each([
-  ...['push', 'schedule', 'workflow_dispatch'].map((event) => ({
-    of: github,
-    changes: { event_name: event },
-  })),
-  ...['push', 'schedule', 'web'].map((event) => ({ of: gitlab, changes: { pipeline_source: event } })),
-])('a job of $of.name with $changes gets a token', async ({ of, changes }) => {
-  const server = await startIdentity({ ci });
-  await addRule(server, of === github ? GITHUB : GITLAB);
-  answered(await exchange(server, of.idToken(server.issuer, changes)));
+  test.each(OTHER_EVENTS.flatMap(([of, claim, events]) => events.map((event) => ({ of, claim, event }))))(
+    'row 151: a job of $of.name with $claim $event is refused, and told why',
+    async ({ of, claim, event }) => {
+      const reply = await exchange(server, of.idToken(server.issuer, { environment: 'lab', [claim]: event }));
+      const shown = typeof event === 'string' && event !== '' ? event : 'none';
+      expect(told(reply)).toMatch(
+        `400 invalid_grant: This job has ${claim} ${shown}, and only jobs of push, schedule and `,
+      );
+    },
+  );
+
+  test('gets a token for a push, a schedule and a start by hand', async () => {
+    for (const event_name of ['push', 'schedule', 'workflow_dispatch']) {
+      answered(await exchange(server, github.idToken(server.issuer, { event_name })));
+    }
+    for (const pipeline_source of ['push', 'schedule', 'web']) {
+      answered(await exchange(server, gitlab.idToken(server.issuer, { pipeline_source })));
+    }
+  });
 });
 
-test.each<[string, CiIssuer, Changes, Changes, string]>([
-  ['a branch of a pull request', github, GITHUB, { ref: 'refs/pull/7/merge' }, 'refs/pull/7/merge'],
-  ['a tag of the name of the branch', gitlab, GITLAB, { ref_type: 'tag' }, 'ref_type'],
-])('row 151: %s is refused, and told why', async (_, of, rule, changes, due) => {
-  const server = await startIdentity({ ci });
-  await addRule(server, rule);
-  const reply = await exchange(server, of.idToken(server.issuer, changes));
-  expect(told(reply)).toMatch(/^400 invalid_grant: .*(?:rule has|this job has)/i);
-  expect(told(reply)).toContain(due);
-  expect(logged(server)).toHaveLength(1);
-});
-
-test.each<[string, Changes[], string]>([
-  ['the only rule', [{}], 'The rule has ref refs/heads/main'],
+test.each<[string, CiIssuer, Changes[], Changes, string]>([
+  [
+    'the only rule',
+    github,
+    [{}],
+    { ref: 'refs/pull/7/merge' },
+    'The rule has ref refs/heads/main, this job has refs/pull/7/merge.',
+  ],
+  ['its type', gitlab, [GITLAB], { ref_type: 'tag' }, 'The rule has ref_type branch, this job has tag.'],
   [
     'all rules that are equally near',
+    github,
     [{ ref: 'refs/heads/dev' }, {}],
-    'The rules have refs refs/heads/dev and refs/heads/main',
+    { ref: 'refs/heads/feature' },
+    'The rules have refs refs/heads/dev and refs/heads/main, this job has refs/heads/feature.',
   ],
   [
     'the nearest rule',
+    github,
     [{}, { ref: 'refs/heads/feature', environment: 'lab' }],
-    'The rule has environment lab',
+    { ref: 'refs/heads/feature' },
+    'The rule has environment lab, this job has none.',
   ],
-])('a job that no rule fits is told of %s', async (_, rules, due) => {
-  const server = await startIdentity({ ci });
-  for (const rule of rules) await addRule(server, rule);
-  const reply = await exchange(server, github.idToken(server.issuer, { ref: 'refs/heads/feature' }));
-  expect(told(reply)).toMatch(
-    new RegExp(`^400 invalid_grant: ${due}, this job has (?:none|refs/heads/feature)\\.$`),
-  );
+])('row 151: a job of another branch is refused, and told of %s', async (_, of, rules, changes, due) => {
+  const { server } = await withRules(rules);
+  const reply = await exchange(server, of.idToken(server.issuer, changes));
+  expect(told(reply)).toBe(`400 invalid_grant: ${due}`);
+  expect(logged(server)).toHaveLength(1);
 });
 
 /** The rows of the audit about jobs, the first one first. */
@@ -382,20 +367,15 @@ async function audited({ file }: IdentityServer): Promise<unknown[]> {
   return rows;
 }
 
-describe.each([
-  ['SQLite', undefined],
-  ['PostgreSQL', () => postgres.withTables()],
-])('on %s', (_, database) => {
-  const start = async () => startIdentity({ ci, ...(database ? { database: await database() } : {}) });
+describe.each(postgres.engines)('on %s', (_, database) => {
+  const start = async () => withRules([{}], await database());
 
   test('row 151: the audit has what was refused and granted, one row for what is the same in a minute', async () => {
-    const server = await start();
+    const { server, added, job: ask } = await start();
     // At the beginning of a minute.
     server.advance(MINUTE - (Date.now() % MINUTE));
-    const rule = await addRule(server);
     const experiment = await experimentOf(server, await server.server.signIn('lead'));
-    const ask = (changes: Changes) => exchange(server, github.idToken(server.issuer, changes));
-    const together = (all: readonly Changes[]) => Promise.all(all.map(ask));
+    const together = (all: readonly Changes[]) => Promise.all(all.map((changes) => ask(changes)));
     await together(['1', '2', '3'].map((id) => ({ repository: `a/${id}`, repository_id: id })));
     await together([{ ref: 'refs/heads/x' }, { ref: 'refs/heads/y' }, { environment: 'z', ref: 'z' }]);
     await ask({ event_name: 'workflow_run' });
@@ -403,9 +383,10 @@ describe.each([
     await exchange(server, gitlab.idToken('https://elsewhere.example'));
     await together([{}, {}]);
     server.advance(MINUTE);
-    await together([{ repository_id: '75' }, {}]);
+    await ask({ repository_id: '75' });
+    await ask({});
     const [own, none] = [github.issuer, 'There is no rule for its repository.'];
-    const granted = [rule.user, experiment, `A job of octo/measure, by rule ${rule.id}.`];
+    const granted = [added[0]?.user, experiment, `A job of octo/measure, by rule ${added[0]?.id}.`];
     expect(await audited(server)).toEqual([
       [own, '', none, 3],
       [own, '', 'octo/measure: The job differs from each rule.', 3],
@@ -419,9 +400,7 @@ describe.each([
   });
 
   test('row 152: a repository is known by its id from its first job on', async () => {
-    const server = await start();
-    await addRule(server);
-    const job = (changes?: Changes) => exchange(server, github.idToken(server.issuer, changes));
+    const { server, job } = await start();
     // A refused job is not the first.
     expect((await job({ repository_id: '75', ref: 'refs/heads/other' })).status).toBe(400);
     answered(await job());
@@ -435,8 +414,7 @@ describe.each([
   });
 
   test('row 152: of two repositories of one name that come first at once, one is taken', async () => {
-    const server = await start();
-    await addRule(server);
+    const { server } = await start();
     const targets = [server, await server.replica()];
     const jobs = ['74', '75', '74', '75'].map((id, at) =>
       exchange(targets[at % 2] ?? server, github.idToken(server.issuer, { repository_id: id })),
@@ -446,27 +424,25 @@ describe.each([
     expect(replies.slice(0, 2)).toEqual(replies.slice(2));
   });
 
-  test.each([
-    ['with an id', {}],
-    ['without one', { jti: undefined }],
-  ])('row 154: an ID token is taken once, by any replica, %s', async (_, changes) => {
-    const server = await start();
-    await addRule(server);
-    const targets = [server, await server.replica()];
-    const idToken = github.idToken(server.issuer, changes);
-    const replies = await Promise.all(
-      Array.from({ length: 12 }, (_, at) => exchange(targets[at % 2] ?? server, idToken)),
-    );
-    expect(tally(replies.map(({ status }) => String(status)))).toEqual({ 200: 1, 400: 11 });
-    expect(new Set(replies.filter(({ status }) => status === 400).map(told))).toEqual(new Set([NOTHING]));
-  });
+  test.each([{}, { jti: undefined }])(
+    'row 154: an ID token is taken once, by any replica, with %o',
+    async (changes) => {
+      const { server } = await start();
+      const targets = [server, await server.replica()];
+      const idToken = github.idToken(server.issuer, changes);
+      const replies = await Promise.all(
+        Array.from({ length: 12 }, (_, at) => exchange(targets[at % 2] ?? server, idToken)),
+      );
+      expect(tally(replies.map(({ status }) => String(status)))).toEqual({ 200: 1, 400: 11 });
+      expect(new Set(replies.filter(({ status }) => status === 400).map(told))).toEqual(new Set([NOTHING]));
+    },
+  );
 
   test('row 158: a rule ends with its time, its person’s role and its removal, and with it the tokens', async () => {
-    const server = await start();
+    const { server, added, job } = await start();
     const user = await server.server.signIn('lead');
     const experiment = await experimentOf(server, user);
-    const { id } = await addRule(server, { expires_at: new Date(Date.now() + 20 * MINUTE).toISOString() });
-    const { access_token } = answered(await exchange(server, github.idToken(server.issuer)));
+    const { access_token } = answered(await job());
     const open = async (token: string) => (await ask(server, 'GET', EXPERIMENTS, { user: token })).status;
     expect(await open(access_token)).toBe(200);
     // What the portal gave for it, which stands in for a user token where there is no body.
@@ -474,28 +450,22 @@ describe.each([
     const { text: ofPortal } = await ask(server, 'GET', path, { user: access_token, headers: SIGNED });
     const list = async () => (await ask(server, 'GET', CONNECTIVITY, { user: ofPortal })).status;
     expect(await list()).toBe(200);
-    const removal = addressOf('removeCiRule', experiment).replace(/[^/]*$/, id);
+    const removal = addressOf('removeCiRule', experiment).replace(/[^/]*$/, added[0]?.id ?? '');
     expect((await ask(server, 'DELETE', removal, { user })).status).toBe(204);
     expect((await ask(server, 'DELETE', removal, { user })).status).toBe(404);
     expect([await open(access_token), await list()]).toEqual([403, 403]);
-    expect(told(await exchange(server, github.idToken(server.issuer)))).toBe(NOTHING);
+    expect(told(await job())).toBe(NOTHING);
     await addRule(server, { expires_at: new Date(Date.now() + 20 * MINUTE).toISOString() });
-    answered(await exchange(server, github.idToken(server.issuer)));
+    answered(await job());
     server.advance(20 * MINUTE);
     const later = Math.floor(Date.now() / 1000) + 1200;
     const now = { iat: later, nbf: later, exp: later + 300 };
-    expect(told(await exchange(server, github.idToken(server.issuer, now)))).toMatch(
-      /^400 invalid_grant: The rule for this job expired at 20\d\d-/,
+    expect(told(await job(now))).toMatch(/^400 invalid_grant: The rule for this job expired at 20\d\d-/);
+    expect(told(await job({ ...now, repository_id: '75' }))).toBe(NOTHING);
+    const asLead = { user: await server.server.signIn('lead') };
+    expect((await ask(server, 'GET', addressOf('listCiRules', experiment), asLead)).text).toContain(
+      '"items":[]',
     );
-    const elsewhere = { ...now, repository_id: '75' };
-    expect(told(await exchange(server, github.idToken(server.issuer, elsewhere)))).toBe(NOTHING);
-    expect(
-      (
-        await ask(server, 'GET', addressOf('listCiRules', experiment), {
-          user: await server.server.signIn('lead'),
-        })
-      ).text,
-    ).toContain('"items":[]');
   });
 });
 
@@ -534,40 +504,23 @@ test('row 156: while the keys of a CI are away its jobs are to ask again, and it
 
 describe('row 157: a token that is limited to an experiment', () => {
   /** What a route answers with the limited token; with the experiment token of the experiment, and with that of another. */
-  const TABLE: Record<RouteName, readonly [own: number, other: number]> = {
-    createReservation: [201, 403],
-    batchReservations: [422, 403],
-    listReservations: [200, 403],
-    readReservation: [404, 403],
-    updateReservation: [404, 403],
-    deleteReservation: [404, 403],
+  const statuses = (names: readonly RouteName[], own: number, other: number) =>
+    names.map((name) => [name, own, other] as const);
+  const TABLE = [
+    ...statuses(['createReservation'], 201, 403),
+    ...statuses(['batchReservations'], 422, 403),
+    ...statuses(['listReservations', 'linkSlots', 'events', 'experimentToken'], 200, 403),
+    ...statuses(['readReservation', 'updateReservation', 'deleteReservation'], 404, 403),
     // What everyone may know who is logged in.
-    listLinks: [200, 200],
-    linkUse: [200, 200],
-    linkAvailability: [200, 200],
-    linkRoutes: [200, 200],
-    linkSlots: [200, 403],
-    events: [200, 403],
-    experimentToken: [200, 403],
+    ...statuses(['listLinks', 'linkUse', 'linkAvailability', 'linkRoutes'], 200, 200),
     // The lists have nothing of others; see below.
-    listProjects: [200, 200],
-    listExperiments: [200, 200],
-    projectToken: [403, 403],
-    createExperiment: [403, 403],
-    listCiRules: [403, 403],
-    addCiRule: [403, 403],
-    removeCiRule: [403, 403],
-    listSessions: [403, 403],
-    endSession: [403, 403],
+    ...statuses(['listProjects', 'listExperiments'], 200, 200),
+    ...statuses(['projectToken', 'createExperiment', 'listSessions', 'endSession'], 403, 403),
+    ...statuses(['listCiRules', 'addCiRule', 'removeCiRule'], 403, 403),
     // Without a token.
-    connectivityKeySet: [200, 200],
-    keyHistory: [200, 200],
-    portalKeySet: [200, 200],
-    protectedResource: [200, 200],
-    statusList: [200, 200],
-    health: [200, 200],
-    readiness: [200, 200],
-  };
+    ...statuses(['connectivityKeySet', 'keyHistory', 'portalKeySet', 'protectedResource'], 200, 200),
+    ...statuses(['statusList', 'health', 'readiness'], 200, 200),
+  ];
   let server: IdentityServer;
   let limited: string;
   const ids = { demo: '', second: '', project: '' };
@@ -576,11 +529,7 @@ describe('row 157: a token that is limited to an experiment', () => {
   beforeAll(async () => {
     server = await startIdentity({ ci });
     const user = await server.server.signIn('lead');
-    const { text } = await ask(server, 'GET', addressOf('listProjects'), { user });
-    ids.project = v.parse(v.string(), JSON.parse(text).projects[0].id);
-    const expires_at = new Date(Date.now() + DAY).toISOString();
-    const body = { name: 'second', project_id: ids.project, expires_at };
-    await ask(server, 'POST', EXPERIMENTS, { user, body });
+    ids.project = await addExperiment(server, user, 'second');
     for (const name of ['demo', 'second'] as const) {
       ids[name] = await experimentOf(server, user, name);
       const path = addressOf('experimentToken', ids[name]);
@@ -599,7 +548,11 @@ describe('row 157: a token that is limited to an experiment', () => {
     addCiRule: GITHUB,
   };
 
-  test.each(Object.keys(TABLE) as RouteName[])('%s', async (name) => {
+  test('is tried at every route', () => {
+    expect(TABLE.map(([name]) => name).toSorted()).toEqual(Object.keys(ROUTES).toSorted());
+  });
+
+  test.each(TABLE)('%s', async (name, own, other) => {
     const { method, service } = ROUTES[name];
     for (const [at, which] of (['demo', 'second'] as const).entries()) {
       const id = service === 'connectivity' ? 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q' : ids[which];
@@ -611,7 +564,7 @@ describe('row 157: a token that is limited to an experiment', () => {
         headers: service === 'connectivity' ? { [EXPERIMENT_TOKEN_HEADER]: tokens[which] } : {},
         ...(body ? { body } : {}),
       });
-      expect(status, text).toBe(TABLE[name][at]);
+      expect(status, text).toBe(at === 0 ? own : other);
     }
   });
 
@@ -659,10 +612,8 @@ describe('row 159: rules', () => {
   test.each<[string, Changes]>([
     ['neither branch nor environment', { ref: undefined }],
     ['a branch of GitHub that is not in full', { ref: 'main' }],
-    ['a type of ref of GitHub', { ref_type: 'branch' }],
     ['no type of ref of GitLab', { ...GITLAB, ref_type: undefined }],
     ['a pattern', { repository: 'octo/*' }],
-    ['an owner alone', { repository: 'octo' }],
     ['another CI', { ci: 'jenkins' }],
     ['more than 90 days', { expires_at: new Date(Date.now() + 91 * DAY).toISOString() }],
     ['a time that has passed', { expires_at: '2020-01-01T00:00:00Z' }],

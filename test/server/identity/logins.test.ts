@@ -23,6 +23,7 @@ import {
   type WireReply,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
+import { LINKS } from '../../fixtures/service.ts';
 
 const CLIENT = 'slices-conn-ci';
 const DAY = 24 * 3600 * 1000;
@@ -61,18 +62,13 @@ describe('a machine’s refresh token', () => {
     expect(answer(await refreshed(server, token))).toBe('400 invalid_grant');
   });
 
-  test('is good for jobs that run side by side', async () => {
+  test('is good for jobs that run side by side, for its own client only, and no person’s is good for that', async () => {
     const server = await startIdentity();
     const { token } = await machineToken(server);
     const replies = await Promise.all(Array.from({ length: 12 }, () => refreshed(server, token)));
     expect(tally(replies.map(answer))).toEqual({ 200: 12 });
     const accessTokens = new Set(replies.map((reply) => tokensIn(reply).access_token));
     expect(accessTokens.size).toBe(12);
-  });
-
-  test('is good for its own client only, and a person’s token is not good for that client', async () => {
-    const server = await startIdentity();
-    const { token } = await machineToken(server);
     expect(answer(await refresh(server, token))).toBe('400 invalid_grant');
     const person = await startLogin(server);
     await approve(person, 'lead', new Browser(server));
@@ -99,11 +95,8 @@ test('the page says that a machine will act without the person, and says it of m
 
 const postgres = usePostgres();
 
-describe.each([
-  ['SQLite', undefined],
-  ['PostgreSQL', () => postgres.withTables()],
-])('the logins of a user, on %s', (_, database) => {
-  const start = async () => startIdentity(database ? { database: await database() } : {});
+describe.each(postgres.engines)('the logins of a user, on %s', (_, newDatabase) => {
+  const start = async () => startIdentity({ database: await newDatabase() });
   const ask = (server: IdentityServer, token: string, method: string, id = '') =>
     send(server, method, `/portal/apis/v1alpha1/sessions${id}`, {
       headers: { authorization: `Bearer ${token}` },
@@ -189,3 +182,66 @@ describe.each([
     expect(await listed(server, person.access_token)).toMatchObject([{ id: own?.id }]);
   });
 });
+
+const HOUR = 3_600_000;
+
+/** For how many hours each grant lasts from now on, by the database. */
+async function grantsOf({ file }: IdentityServer): Promise<number[]> {
+  const select = "SELECT expires_ms FROM identity_record WHERE model = 'Grant' ORDER BY expires_ms";
+  const rows = await postgres.ask(file, select);
+  return rows.map((row) => Math.round((Number(row['expires_ms']) - Date.now()) / HOUR));
+}
+
+describe.each(postgres.engines)('on %s', (_, newDatabase) => {
+  const start = async (options: { accessTokenTtl?: number } = {}): Promise<IdentityServer> =>
+    startIdentity({ ...options, database: await newDatabase() });
+
+  test('approvals whose codes are never redeemed leave nothing behind (THREATS.md 89)', async () => {
+    const server = await start();
+    for (let time = 0; time < 5; time += 1) {
+      await approve(await startLogin(server), 'lead', new Browser(server));
+    }
+    const { refresh_token } = await logIn(server);
+    expect(await grantsOf(server)).toEqual([0, 0, 0, 0, 0, (30 * DAY) / HOUR]);
+    server.advance(2 * HOUR);
+    await startLogin(server);
+    expect(await grantsOf(server)).toEqual([(30 * DAY) / HOUR]);
+    expect(answer(await refresh(server, refresh_token))).toBe('200');
+  });
+
+  test('a grant lasts as long as the access token where there is no refresh token', async () => {
+    const server = await start({ accessTokenTtl: (6 * HOUR) / 1000 });
+    const login = await startLogin(server, 'openid projects');
+    await approve(login, 'lead', new Browser(server));
+    const { access_token, refresh_token } = tokensIn(await poll(server, login));
+    expect(refresh_token).toBeUndefined();
+    expect(await grantsOf(server)).toEqual([6]);
+    server.advance(5 * HOUR);
+    await startLogin(server);
+    const headers = { authorization: `Bearer ${access_token}` };
+    expect((await send(server, 'GET', LINKS, { headers })).status).toBe(200);
+  });
+
+  test('each refresh prolongs it', async () => {
+    const server = await start();
+    const { refresh_token } = await logIn(server);
+    await expireIn(server, HOUR);
+    expect(await grantsOf(server)).toEqual([1]);
+    const next = refreshTokenIn(await refresh(server, refresh_token));
+    expect(await grantsOf(server)).toEqual([(30 * DAY) / HOUR]);
+    expect(answer(await refresh(server, next))).toBe('200');
+  });
+
+  test('a grant that has ended ends the login', async () => {
+    const server = await start();
+    const { refresh_token } = await logIn(server);
+    await expireIn(server, -1000);
+    expect(answer(await refresh(server, refresh_token))).toBe('400 invalid_grant');
+  });
+});
+
+/** Makes every grant end so many milliseconds from now. */
+async function expireIn({ file }: IdentityServer, milliseconds: number): Promise<void> {
+  const update = `UPDATE identity_record SET expires_ms = ${Date.now() + milliseconds} WHERE model = 'Grant'`;
+  await postgres.ask(file, update);
+}
