@@ -5,6 +5,7 @@ import type { Said } from '../../contract/said.ts';
 import { type CommandLine, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import { continued } from '../help-layout.ts';
+import { folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
 /** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
@@ -76,7 +77,7 @@ export function offerLines(
   const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);
   if (lines.every(({ length }) => length <= columns)) return lines;
   return offers.flatMap(({ label, command }, at) => [
-    `  ${at + 1}  ${label}`,
+    ...folded(label, columns - 5).map((line, row) => `  ${row === 0 ? at + 1 : ' '}  ${line}`),
     continued(`     ${command}`, columns, shell),
   ]);
 }

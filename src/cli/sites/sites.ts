@@ -35,15 +35,15 @@ export async function run(context: Context, [site1, site2]: readonly string[]): 
     throw error instanceof Failure ? withNearestSite(error, [site1, site2], typed) : error;
   });
   await output.result({ items }, (print) => {
-    const taken = (isDefault: boolean): string => (isDefault ? 'by itself' : 'with --via');
-    const width = (print.columns ?? Number.POSITIVE_INFINITY) - `bandwidth  ${taken(false)}  `.length;
+    const chosen = (isDefault: boolean): string => (isDefault ? 'by itself' : 'with --via');
+    const width = (print.columns ?? Number.POSITIVE_INFINITY) - `bandwidth  ${chosen(false)}  `.length;
     const rows = items.flatMap(({ sites: passed, bandwidth, by_default: isDefault = true }) =>
       folded(passed.join(' – '), width).map((line, at) => [
-        ...(at === 0 ? [formatBandwidth(bandwidth), taken(isDefault)] : ['', '']),
+        ...(at === 0 ? [formatBandwidth(bandwidth), chosen(isDefault)] : ['', '']),
         line,
       ]),
     );
-    return print.table(['bandwidth', 'taken', 'route'], rows);
+    return print.table(['bandwidth', 'chosen', 'route'], rows);
   });
 }
 
