@@ -79,6 +79,8 @@ async function ask(question: string): Promise<string | undefined> {
   }
   const { createInterface } = await import('node:readline');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
+  // A terminal that is gone, or is another process's, ends the question as Ctrl-D does.
+  prompt.once('error', () => prompt.close());
   return new Promise((resolve) => {
     // While readline reads, the terminal sends no signal for Ctrl-C. One sent from here would end the program
     // unheard on Windows.

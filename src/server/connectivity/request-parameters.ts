@@ -112,7 +112,7 @@ export function fingerprintOf(asked: readonly unknown[]): string {
 export function reusedKey(deleted?: readonly string[]): ProblemError {
   const why = deleted
     ? `The reservation that was booked under this ${IDEMPOTENCY_KEY_HEADER}, ${deleted.join(' ')}, was deleted. Use another key to book again.`
-    : `This ${IDEMPOTENCY_KEY_HEADER} was used for another request in the last 24 hours. Use another key for this one.`;
+    : `This ${IDEMPOTENCY_KEY_HEADER} was used for another request in the last 24 hours. The same request has the same times: give them as instants, not from now on. Use another key for another request.`;
   return refusal('idempotency_key_reused', why);
 }
 
