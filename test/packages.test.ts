@@ -12,7 +12,7 @@ const WORK: readonly [name: string, file: string, call: RegExp, twin: RegExp][] 
   ['jose', 'src/tokens/verify.ts', /jwtVerify\(token, /, /compactVerify|nbf > /],
   ['jose', 'src/tokens/key-set.ts', /createLocalJWKSet\(/, /keyFits|importJWK\(publicPartOf/],
   ['jose', 'src/tokens/claimed.ts', /decodeJwt\(token\)/, /atob\(part/],
-  ['undici', 'src/client/transport.ts', /interceptors\.retry\(\{/, /pauseBeforeNext|2 \*\* \(made/],
+  ['undici', 'src/client/transport.ts', /interceptors\.retry\(\{/, /pauseBeforeNext/],
   ['conf', 'src/session/profiles/profiles.ts', /file\.store = preferences/, /replaceWhole\(fileIn/],
 ];
 

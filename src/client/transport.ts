@@ -97,15 +97,25 @@ export function createTransport(options: TransportOptions): NetworkTransport {
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
   const retry = interceptors.retry({
     methods: ['GET'],
-    maxRetries: MAX_ATTEMPTS - 1,
     throwOnError: false,
     statusCodes: PASSING_STATUS,
-    errorCodes: PASSING_PROBLEMS,
-    // Many clients do not come back at once.
-    minTimeout: FIRST_PAUSE * (1 + random() / 2),
-    // However long a Retry-After is, the last reply is the answer before the limit is reached.
-    maxTimeout: timeout / 4,
+    retry(error, { state: { counter }, opts: { method } }, done) {
+      const { statusCode, headers }: Error & { statusCode?: number; headers?: Record<string, string> } =
+        error;
+      const isPassing =
+        statusCode === undefined
+          ? PASSING_PROBLEMS.includes(errorCode(error) ?? '')
+          : PASSING_STATUS.includes(statusCode);
+      const asked = Number(headers?.['retry-after'] ?? 0) * 1000;
+      // Who is to come back later has this reply as the answer.
+      const isSoon = asked < timeout / 4;
+      const pause = Math.max(pauseBefore(counter), asked);
+      if (method === 'GET' && isPassing && isSoon && counter < MAX_ATTEMPTS) setTimeout(done, pause, null);
+      else done(error);
+    },
   });
+  /** Many clients do not come back at once, and less often each time. @param made how many attempts were made */
+  const pauseBefore = (made: number): number => FIRST_PAUSE * 2 ** (made - 1) * (1 + random() / 2);
 
   function begin(request: Outgoing, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
     const url = new URL(request.url);
@@ -152,9 +162,13 @@ export function createTransport(options: TransportOptions): NetworkTransport {
     const signal = AbortSignal.any([...(request.signal ? [request.signal] : []), limit]);
     try {
       for (let made = 1; ; made += 1) {
-        const reply = await attempt(request, signal);
-        const pause = made < MAX_ATTEMPTS ? pauseAfter(request, reply) : Number.NaN;
-        if (!(now() + pause < deadline)) return reply;
+        const isLast = made === MAX_ATTEMPTS;
+        const reply = await attempt(request, signal).catch((error: unknown) => {
+          if (isLast || request.method !== 'GET' || errorCode(error) !== CUT_OFF) throw error;
+        });
+        const least = pauseBefore(made);
+        const pause = reply ? pauseAfter(request, reply, least) : least;
+        if (reply && (isLast || !(now() + pause < deadline))) return reply;
         await sleep(pause, undefined, { signal });
       }
     } catch (cause) {
@@ -251,14 +265,17 @@ interface WholeReply extends Incoming {
  * it has changed nothing, and when to ask again. Were it wrong, the change would still be made once: `PUT` and `DELETE` are the
  * same when they are repeated (RFC 9110 §9.2.2), and a `POST` needs its idempotency key.
  */
-function pauseAfter({ method, headers }: Outgoing, reply: WholeReply): number {
+function pauseAfter({ method, headers }: Outgoing, reply: WholeReply, least: number): number {
   const isMadeOnce = method !== 'POST' || headers[IDEMPOTENCY_KEY_HEADER.toLowerCase()] !== undefined;
   const seconds = Number(reply.headers.get('retry-after') ?? Number.NaN);
   if (method === 'GET' || !isMadeOnce || !(seconds >= 0)) return Number.NaN;
   const text = new TextDecoder().decode(reply.body[0]);
   const isUndone = saysNothingWasDone({ status: reply.status, text });
-  return isUndone ? Math.max(FIRST_PAUSE, seconds * 1000) : Number.NaN;
+  return isUndone ? Math.max(least, seconds * 1000) : Number.NaN;
 }
+
+/** The code of the error for a reply that breaks off. */
+const CUT_OFF = 'ERR_CUT_OFF';
 
 /** A reply that breaks off is an error: undici would ask for its rest, which may be of another reply. */
 const withoutRest: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
@@ -272,7 +289,7 @@ const withoutRest: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (opti
     onResponseData: (...given) => handler.onResponseData?.(...given),
     onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
     onResponseError(controller, cause) {
-      const error = Object.assign(new Error('The reply breaks off', { cause }), { code: 'ERR_CUT_OFF' });
+      const error = Object.assign(new Error('The reply breaks off', { cause }), { code: CUT_OFF });
       handler.onResponseError?.(controller, isBegun && !controller.aborted ? error : cause);
     },
   });

@@ -6,9 +6,9 @@
 const UNSAFE =
   /[\p{Cc}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\ufff9-\ufffb\u2800\u{16fe4}\u{1d159}]/gu;
 
-/** Whether a text is one line of so many characters at most, without those that turn the direction of text. */
+/** Whether a text is one line of so many whole characters at most, without those that turn the direction of text. */
 export function isOneLine(text: string, most: number): boolean {
-  return [...text].length <= most && !/[\p{Cc}\p{Bidi_Control}]/u.test(text);
+  return [...text].length <= most && !/[\p{Cc}\p{Cs}\p{Bidi_Control}]/u.test(text);
 }
 
 /**

@@ -11,7 +11,7 @@ import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { firstProblem, problemOf, problemReply, refusal } from './problem-error.ts';
 import { challenge } from './protected-resource.ts';
 import { targetFault } from './request-form.ts';
-import { addressOf } from './request-reading.ts';
+import { acceptsJwt, addressOf } from './request-reading.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
 import type { Site } from './ui/page.ts';
 import { refusalFor } from './ui/service-pages.ts';
@@ -95,8 +95,11 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const began = performance.now();
     const response = await app.fetch(request);
     const { pathname } = addressOf(request);
-    // Reads that were answered would fill the log: load balancers, pages and clients ask again and again.
-    if (!response.ok || request.method !== 'GET') {
+    // Reads that were answered would fill the log: load balancers, pages and clients ask again and again. A token is a credential.
+    const isAnswered = response.ok || response.status === 304;
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    const isToken = acceptsJwt(request);
+    if (!isRead || !isAnswered || isToken) {
       log('info', 'request', {
         method: request.method,
         path: withoutTokens(pathname),

@@ -217,9 +217,10 @@ function conditionsOf({
     experiment !== undefined && 'audit.experiment = $experiment',
     by !== undefined && 'audit.actor = $by',
     link !== undefined && 'audit.link = $link',
-    since !== undefined && 'audit.at_ms >= $since',
-    until !== undefined && 'audit.at_ms < $until',
-    refused && 'audit.accepted = 0',
+    // Without an index: the pages go by number, and another order would be sorted anew for each.
+    since !== undefined && 'audit.at_ms + 0 >= $since',
+    until !== undefined && 'audit.at_ms + 0 < $until',
+    refused && 'audit.accepted + 0 = 0',
   ];
   return conditions.filter((each) => typeof each === 'string').join(' AND ');
 }

@@ -132,11 +132,12 @@ export type Settings = v.InferOutput<typeof Settings>;
 /** {@link Settings} as they stand in `config.json`, where the API groups may still have a key each. */
 export const KeptSettings = v.pipe(
   v.custom<Record<string, unknown>>(isObject, 'it is not an object'),
-  v.transform(({ projectsApiGroup: projects, experimentsApiGroup: experiments, ...own }) =>
-    projects === undefined && experiments === undefined
-      ? own
-      : { apiGroups: `${projects ?? PROJECTS_API_GROUP},${experiments ?? EXPERIMENTS_API_GROUP}`, ...own },
-  ),
+  v.transform(({ projectsApiGroup, experimentsApiGroup, ...own }) => {
+    if (projectsApiGroup === undefined && experimentsApiGroup === undefined) return own;
+    const groups = [projectsApiGroup ?? PROJECTS_API_GROUP, experimentsApiGroup ?? EXPERIMENTS_API_GROUP];
+    // What is no text is refused with the others.
+    return { apiGroups: groups.every((group) => typeof group === 'string') ? groups.join() : groups, ...own };
+  }),
   Settings,
 );
 
