@@ -84,7 +84,7 @@ function send(
   who: SignedIn,
   method: string,
   path: string,
-  { body, leaves }: { body?: object; leaves?: number } = {},
+  { body, leaves }: { body?: object | undefined; leaves?: number | undefined } = {},
 ): Promise<{ status: number; text: string }> {
   return new Promise((resolve) => {
     const headers = { ...who.headers, accept: 'application/json' };
@@ -97,7 +97,10 @@ function send(
       reply.on('end', () => resolve({ status: reply.statusCode ?? 0, text }));
       reply.on('error', () => resolve({ status: 0, text: '' }));
     });
-    sent.on('error', () => resolve({ status: 0, text: '' }));
+    // The server may close an idle connection as it is used again.
+    sent.on('error', () =>
+      resolve(sent.reusedSocket ? send(who, method, path, { body, leaves }) : { status: 0, text: '' }),
+    );
     if (leaves !== undefined) setTimeout(() => sent.destroy(), leaves);
     sent.end(body && JSON.stringify(body));
   });
