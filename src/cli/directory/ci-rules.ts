@@ -3,10 +3,10 @@ import { Failure, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
-import { type KeyDeclaration, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
+import { ADDRESSES } from '../../session/profiles/profile.ts';
+import { GROUP_VARIABLES, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';
 import { parseTime } from '../../words/typed-time.ts';
-import { withServices } from '../advice.ts';
 import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
@@ -70,7 +70,7 @@ async function addCiRule(context: Context, _args: readonly string[], flags: CiFl
       'and in the file of the job:',
       `  ${escapeText(permissionOf(rule, opened.profile))}`,
       ...folded(
-        `To end this: ${context.output.advised(withServices(context.flags, ownCommand('experiment', 'ci', 'remove', rule.id)))}`,
+        `To end this: ${output.advised(ownCommand('experiment', 'ci', 'remove', rule.id))}`,
         columns,
       ),
       '',
@@ -87,11 +87,14 @@ function permissionOf({ ci }: CiRule, { authUrl = '', issuer }: Profile): string
 /** The variables that a job needs, since it has no profile: the services, and the experiment. */
 function variablesOf(profile: Profile, experiment: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
-  for (const key of ['baseUrl', 'portalUrl', 'authUrl', 'apiGroups'] as const) {
-    const { variables, default: usual }: KeyDeclaration = PROFILE_KEYS[key];
-    const [variable = ''] = variables ?? [];
+  for (const key of ADDRESSES) {
     const value = profile[key];
-    if (value !== undefined && value !== usual) found[variable] = value;
+    if (value !== undefined) found[PROFILE_KEYS[key].variables[0]] = value;
+  }
+  const usual = PROFILE_KEYS.apiGroups.default.split(',');
+  for (const [at, group] of profile.apiGroups.split(',').entries()) {
+    const variable = GROUP_VARIABLES[at];
+    if (variable !== undefined && group !== usual[at]) found[variable] = group;
   }
   return { ...found, SLICES_CONN_EXPERIMENT: experiment };
 }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { commandWorld, connectionTo, NO_SERVICE } from '../../fixtures/command-world.ts';
@@ -66,4 +66,26 @@ test.each<[string, number, string[]]>([
   ]);
   expect(Math.max(...(await run(60)).map(({ length }) => length))).toBeLessThanOrEqual(60);
   await server.close();
+});
+
+test('experiment ci add names the API groups that are not the usual ones', async () => {
+  const server = await createReferenceServer({
+    now: () => NOW,
+    ci: { issuers: { github: 'https://token.actions.githubusercontent.com' } },
+    experimentsApiGroup: 'own.experiments',
+  });
+  onTestFinished(() => server.close());
+  const own = {
+    SLICES_CONN_BASE_URL: 'http://offline.localhost',
+    SLICES_CONN_PORTAL_URL: 'http://offline.localhost/portal',
+    SLICES_CONN_AUTH_URL: 'http://offline.localhost/auth',
+    SLICES_CONN_EXPERIMENTS_API_GROUP: 'own.experiments',
+    SLICES_CONN_EXPERIMENT: 'demo',
+  };
+  const world = commandWorld(connectionTo(server), { variables: own });
+  const add = ['experiment', 'ci', 'add', '--github', 'octo/measure', '--ref', 'refs/heads/main'];
+  const { stdout, stderr } = await world.run('--json', '--profile', 'local', ...add);
+  expect(stderr).toBe('');
+  const { variables }: Record<string, unknown> = JSON.parse(stdout);
+  expect(variables).toEqual(own);
 });
