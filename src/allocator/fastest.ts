@@ -28,6 +28,11 @@ export function roundUp(instant: number, unit: number): number {
   return Math.ceil(instant / unit) * unit;
 }
 
+/** The last multiple of a unit at an instant or before it, all in milliseconds. */
+export function roundDown(instant: number, unit: number): number {
+  return Math.floor(instant / unit) * unit;
+}
+
 /**
  * Steps that begin and end with a unit of so many milliseconds: each unit has what is free throughout it. Units that are not
  * within the steps as a whole are left out.
@@ -45,7 +50,7 @@ export function* inUnits(steps: Iterable<FreeStep>, unit: number): Generator<Fre
       yield open;
       open = undefined;
     }
-    const [first, last] = [roundUp(start, unit), Math.floor(end / unit) * unit];
+    const [first, last] = [roundUp(start, unit), roundDown(end, unit)];
     if (first < last) yield { start: first, end: last, free };
     if (last < end && last >= first) open = { start: last, end: last + unit, free };
   }

@@ -196,8 +196,8 @@ export class LinkUse {
   }
 
   /**
-   * The earliest start at which the link accepts a demand within a window; undefined where there is none. It is exact: each limit in
-   * turn moves the start to the first instant that it allows, until all agree.
+   * The earliest start at which the link accepts a demand within a window, or undefined. The answer is exact: each limit in turn
+   * moves the start to the first instant that it allows, until all agree.
    */
   *earliest({ start: from, end, bandwidth, duration, tenant }: Sought): Steps<number | undefined> {
     const limits = this.#limits(bandwidth, tenant);

@@ -1,6 +1,7 @@
 import { MINUTE } from '../contract/durations.ts';
 import { type AlternativeKind, MAX_FREE_PARTS } from '../contract/problems.ts';
 import type { Demand, Period } from './demand.ts';
+import { roundDown } from './fastest.ts';
 import type { RouteUse } from './route-use.ts';
 import { sitesOf } from './routes.ts';
 import { type Steps, TooMuchError } from './steps.ts';
@@ -9,8 +10,8 @@ import { type Steps, TooMuchError } from './steps.ts';
  * A demand that would be accepted now in place of a refused one, the best of its kind that is worth having.
  *
  * `most_bandwidth`: the same period with as much as is free. `other_route`: the same demand over the best of the longer routes.
- * `earliest`: the same bandwidth and duration, but for
- * less than a minute, as early as it can start. `longest`: the same start and bandwidth, as late as it can end.
+ * `earliest`: the same bandwidth, and the same duration or up to a minute less, as early as it can start. `longest`: the same
+ * start and bandwidth, as late as it can end.
  */
 export type Offer = {
   kind: AlternativeKind;
@@ -45,7 +46,7 @@ export interface LongerRoutes {
 export interface OfferTerms {
   /** For an update, without the reservation. */
   use: RouteUse;
-  /** Opens the routes with more hops; undefined where there are none, or the caller has asked for routes. Default: none. */
+  /** Opens the routes with more hops, if there are any. Default: none, as for a demand that names its route. */
   longer?: () => LongerRoutes | undefined;
   /** Whose share counts. */
   tenant: string;
@@ -71,7 +72,7 @@ export interface OfferTerms {
  * @param found is given them one by one
  */
 export function* offersFor(demand: Demand, terms: OfferTerms, found: Offer[]): Steps<void> {
-  const { now, expiry, startsNow, current, movable = true, allows } = terms;
+  const { tenant, now, expiry, startsNow, current, movable = true, allows } = terms;
   const { start, end, bandwidth } = demand;
   const lasts = (until: number): boolean => until > now + (startsNow ? STAYS_TRUE : 0);
   if (current && !lasts(current.end)) return;
@@ -83,14 +84,15 @@ export function* offersFor(demand: Demand, terms: OfferTerms, found: Offer[]): S
   const canStart = startsNow || start >= now || start === current?.start;
   const most = canStart ? yield* mostBandwidth(demand, terms) : 0;
   if (isEnough(most, bandwidth)) offer({ kind: 'most_bandwidth', startsNow, start, end, bandwidth: most });
-  const via = canStart ? yield* otherRoute(demand, terms) : undefined;
+  const longer = canStart ? terms.longer?.() : undefined;
+  const via = longer && (yield* otherRoute(demand, longer, tenant));
   if (via) offer({ kind: 'other_route', startsNow, ...demand, via });
   const duration = end - start;
   const later = movable ? yield* earliest(demand, terms) : Number.POSITIVE_INFINITY;
   if (later + duration <= expiry) {
     const until = later + duration;
     // A length of less than a minute stays as it is.
-    const whole = until === expiry ? until : roundDown(until);
+    const whole = until === expiry ? until : roundDown(until, OFFERED_UNIT);
     offer({
       ...{ kind: 'earliest', startsNow: false, start: later, bandwidth },
       end: whole > later ? whole : until,
@@ -112,10 +114,13 @@ export function isEnough(bandwidth: number, asked: number): boolean {
 }
 
 /** The sites that the best longer route for a demand passes; undefined where none carries it. */
-export function* otherRoute(demand: Demand, { longer, tenant }: OfferTerms): Steps<string[] | undefined> {
-  const routes = longer?.();
-  const plan = routes && (yield* routes.use.plan(demand, { tenant }));
-  return plan?.accepted ? sitesOf(plan.route, routes?.site1 ?? '').slice(1, -1) : undefined;
+export function* otherRoute(
+  demand: Demand,
+  { use, site1 }: LongerRoutes,
+  tenant: string,
+): Steps<string[] | undefined> {
+  const plan = yield* use.plan(demand, { tenant });
+  return plan.accepted ? sitesOf(plan.route, site1).slice(1, -1) : undefined;
 }
 
 function* mostBandwidth(demand: Demand, { use, tenant, current }: OfferTerms): Steps<number> {
@@ -144,11 +149,7 @@ function* latestEnd(demand: Demand, { use, tenant, current, expiry }: OfferTerms
     last = Math.max(last, own ?? start);
   }
   // An end that is there already, or can't be later, stays as it is.
-  return last === expiry || last === current?.end ? last : roundDown(last);
-}
-
-function roundDown(instant: number): number {
-  return instant - (instant % OFFERED_UNIT);
+  return last === expiry || last === current?.end ? last : roundDown(last, OFFERED_UNIT);
 }
 
 function isSame(one: Demand, other: Demand): boolean {

@@ -105,7 +105,7 @@ export class Profile {
     return start;
   }
 
-  /** The index of the entry for an instant. Where there is no entry, this makes one. */
+  /** The index of the entry at an instant, which is made if it is not there yet. */
   #changeAt(time: number): number {
     const before = this.#indexAt(time);
     if (this.#times[before] === time) return before;

@@ -76,8 +76,10 @@ function* earliestIn(window: Demand, duration: number, terms: OfferTerms): Steps
       if (best !== undefined && isEnough(most, bandwidth)) offer('most_bandwidth', at(best, most));
       const longer = terms.longer?.();
       const over = longer && (yield* longer.use.earliest(offered));
-      const via = over === undefined ? undefined : yield* otherRoute(at(over, bandwidth), terms);
-      if (over !== undefined && via) offer('other_route', at(over, bandwidth), via);
+      if (longer && over !== undefined) {
+        const via = yield* otherRoute(at(over, bandwidth), longer, tenant);
+        if (via) offer('other_route', at(over, bandwidth), via);
+      }
       const later = yield* use.earliest({ ...offered, end: expiry });
       if (later !== undefined) offer('earliest', at(later, bandwidth));
       if (spent) throw spent;
@@ -98,7 +100,7 @@ function* earliestIn(window: Demand, duration: number, terms: OfferTerms): Steps
 
 /** The transfer that ends first. Where there is none, it offers the transfer that ends first after the deadline. */
 function* fastestIn(window: Demand, volume: number, terms: OfferTerms): Steps<Judgement> {
-  const { use, expiry, unit } = terms;
+  const { use, tenant, expiry, unit } = terms;
   const found = yield* fastestWithin({ ...window, volume, unit }, terms);
   if (found) return yield* judge(found, terms);
   const { start, end, bandwidth: most } = window;
@@ -121,7 +123,7 @@ function* fastestIn(window: Demand, volume: number, terms: OfferTerms): Steps<Ju
       const sought = { ...window, volume, start: firstStart(window.start, terms), unit: OFFERED_UNIT };
       const longer = terms.longer?.();
       const over = longer && (yield* fastestWithin(sought, { ...terms, use: longer.use }));
-      const via = over && (yield* otherRoute(over, terms));
+      const via = longer && over && (yield* otherRoute(over, longer, tenant));
       if (over && via) offered.push({ kind: 'other_route', startsNow: false, ...over, via });
       const later = yield* fastestWithin({ ...sought, end: expiry }, terms);
       if (later) offered.push({ kind: 'earliest', startsNow: false, ...later });

@@ -51,7 +51,7 @@ export async function bundleProgram(
         { name: 'start', test: /src[\\/]main[\\/]main\.ts$/, priority: 2 },
         {
           name: 'session',
-          test: /src[\\/](?:session[\\/]session|session[\\/]profiles[\\/]profiles|cli[\\/]reservation[\\/]reserve|store[\\/]sqlite[\\/](?:database|migrations))\.ts$|[\\/]chalk[\\/]source[\\/]index\.js$/,
+          test: /src[\\/](?:session[\\/]session|session[\\/]profiles[\\/]profiles|cli[\\/]reservation[\\/]reserve|store[\\/]sqlite[\\/]database)\.ts$|[\\/]chalk[\\/]source[\\/]index\.js$/,
           priority: 1,
         },
         { name: 'network', test: /src[\\/]session[\\/]login[\\/]connection\.ts$/ },

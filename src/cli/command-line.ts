@@ -3,7 +3,7 @@ import { type Changes, ownCommand } from '../contract/failure.ts';
 import type { ServiceFlags } from './advice.ts';
 
 /** A word of a command line, and what it is. */
-export interface TypedWord {
+interface TypedWord {
   readonly text: string;
   readonly is: 'command' | 'argument' | 'flag' | 'unknown flag' | 'value' | '--';
   /** Of a flag and of its value: the member that holds the value. */
@@ -92,33 +92,31 @@ export function valueIn({ words }: CommandLine, member: string): string | undefi
 }
 
 /**
- * The typed command with other flags. A flag that is typed stays in its place; a new one takes the place of the one that is
- * left out before it, else it stands at the end.
+ * The typed command with some of its flags changed. A typed flag keeps its place. A new one takes the place of the one that
+ * is left out just before it; otherwise it stands at the end, before `--`.
  *
  * @param last arguments that stand at the very end
  * @example retyped(line, { for: undefined, end: '14:00' }) // of `reserve a b --for=2h`: 'slices-conn reserve a b --end 14:00'
  */
 export function retyped(line: CommandLine, changes: Changes, ...last: readonly string[]): string {
-  const words: TypedWord[] = [...line.words];
-  const end = (): number => {
-    const at = words.findIndex(({ is }) => is === '--');
-    return at === -1 ? words.length : at;
+  let { words } = line;
+  const firstOf = (isMeant: (word: TypedWord) => boolean): number | undefined => {
+    const at = words.findIndex(isMeant);
+    return at === -1 ? undefined : at;
   };
   let free: number | undefined;
   for (const [member, value] of Object.entries(changes)) {
-    const isMeant = (word: TypedWord): boolean => word.member === member;
-    const at = words.findIndex(isMeant);
-    const place = at === -1 ? (free ?? end()) : at;
-    for (let each = words.findIndex(isMeant); each !== -1; each = words.findIndex(isMeant))
-      words.splice(each, 1);
-    free = value === undefined ? (at === -1 ? free : at) : undefined;
+    const at = firstOf((word) => word.member === member) ?? free;
+    words = words.filter((word) => word.member !== member);
+    free = value === undefined ? at : undefined;
     if (value === undefined) continue;
+    const place = at ?? firstOf(({ is }) => is === '--') ?? words.length;
     const flag = `--${member.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     const option = flagNamed(line.command, flag);
     const values = value === true ? [] : [value].flat();
     const texts =
       option?.variadic || value === true ? [flag, ...values] : values.flatMap((one) => [flag, one]);
-    words.splice(place, 0, ...texts.map((text): TypedWord => ({ text, is: 'flag', member })));
+    words = words.toSpliced(place, 0, ...texts.map((text): TypedWord => ({ text, is: 'flag', member })));
   }
   return ownCommand(...words.map(({ text }) => text), ...last);
 }

@@ -23,7 +23,7 @@ export interface CommandDeclaration {
 /** A command: each has a file that exports these two, or a few of a noun share one. */
 export interface CommandFile {
   readonly command: CommandDeclaration;
-  /** Runs it. @param args its arguments, those of a variadic one as a list @param flags the values of its options */
+  /** Runs it. @param args its arguments @param flags the values of its options */
   readonly run: (context: Context, args: readonly string[], flags: never) => Promise<Outcome> | Promise<void>;
 }
 

@@ -16,7 +16,7 @@ export interface CommandEntry extends Pick<CommandDeclaration, 'about' | 'exampl
 }
 
 /** Commands by their names. */
-export type CommandTable = Readonly<Record<string, CommandEntry>>;
+type CommandTable = Readonly<Record<string, CommandEntry>>;
 
 /** A command by its file. */
 const command = (summary: string, load: () => Promise<CommandFile>): CommandEntry => ({ summary, load });

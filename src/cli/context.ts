@@ -205,7 +205,7 @@ export interface Processes {
 }
 
 /** The processes of a command, which can say what a stop means. */
-export interface CommandProcesses extends Processes {
+interface CommandProcesses extends Processes {
   /**
    * Sets what is said when the command is stopped (Ctrl-C, SIGTERM) from now on. Without it: which requests
    * were sent and may have taken effect.

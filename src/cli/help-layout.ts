@@ -135,7 +135,7 @@ export function asSentence(summary: string): string {
 }
 
 /** The page that a help text is laid out for. */
-export interface HelpPage {
+interface HelpPage {
   /** Columns of the terminal; undefined without one. */
   columns: number | undefined;
   /** Whether headings are bold. */

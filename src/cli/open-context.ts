@@ -98,7 +98,7 @@ export function openContext(
         return started;
       },
     },
-    session: (named) => openSession(context, named ?? wantedProfile(flags)),
+    session: (named) => openSession(named ?? wantedProfile(flags)),
     async connect(profile) {
       const { caFile = profile.caFile } = flags;
       // They are checked even where no request needs them.
@@ -120,10 +120,7 @@ export function openContext(
   };
   /** The warnings that were printed: a command that goes on for hours would repeat them at every look. */
   const warned = new Set<string>();
-  async function openSession(
-    { connect, files: ledgers }: Context,
-    wanted: string | undefined,
-  ): Promise<Session> {
+  async function openSession(wanted: string | undefined): Promise<Session> {
     const [{ Session }, profiles] = await Promise.all([
       import('../session/session.ts'),
       openProfiles(around),
@@ -131,8 +128,8 @@ export function openContext(
     const profile = await profiles.resolve(wanted);
     const session = new Session({
       profile,
-      connection: await connect(profile),
-      openLedger: ledgers.openLedger,
+      connection: await context.connect(profile),
+      openLedger: context.files.openLedger,
       newKey: env.newKey,
       sleep: (milliseconds) => progress.during('the next attempt', () => clock.sleep(milliseconds)),
       now: clock.now,
@@ -211,7 +208,7 @@ function watched(
   };
 }
 
-/** The time zone of --tz, else of the profile, of TZ, of the machine. A notice names a TZ that is no zone. */
+/** The time zone: the first of --tz, the profile, TZ and the machine that says one. A notice names a TZ that is no time zone. */
 async function zoneFor(
   flags: GlobalFlags,
   around: Surroundings,

@@ -172,7 +172,7 @@ export function readSearch(
 }
 
 /** The flags of a time that is looked at, as typed. */
-export type WindowFlags = Omit<PeriodFlags, 'startNow'>;
+type WindowFlags = Omit<PeriodFlags, 'startNow'>;
 
 /** Reads the flags of a time that is looked at: by default from now for a week. @throws Failure `usage` */
 export function readWindow(flags: WindowFlags, context: TimeContext): Period {

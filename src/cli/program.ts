@@ -1,4 +1,4 @@
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { Failure } from '../contract/failure.ts';
 import { addOptions, type CommandFile, declare } from './command.ts';
 import { type CommandLine, childOf, readCommandLine } from './command-line.ts';
@@ -207,15 +207,15 @@ export class CommandTree {
     const { program } = this;
     const act = async (): Promise<void> =>
       this.#actions.act((await import('./completion/completion.ts')).install, program);
-    program
-      .addOption(
-        new Option(
-          '--install-completion [shell]',
-          'set up completion of words for your shell, by default $SHELL',
-        ).choices(SHELLS),
-      )
-      // Only then: with an action of its own the top level would take a misspelt command for an argument.
-      .on('option:install-completion', () => program.action(act));
+    addOptions(program, {
+      installCompletion: {
+        flags: '--install-completion [shell]',
+        help: 'set up completion of words for your shell, by default $SHELL',
+        choices: SHELLS,
+      },
+    });
+    // Only then: with an action of its own the top level would take a misspelt command for an argument.
+    program.on('option:install-completion', () => program.action(act));
   }
 }
 

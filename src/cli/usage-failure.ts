@@ -3,7 +3,7 @@ import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { nearest } from '../session/choice.ts';
 import { missingFailure } from './advice.ts';
-import { argumentsOf, type CommandLine, splitFlag } from './command-line.ts';
+import { argumentsOf, type CommandLine, splitFlag, takesValue } from './command-line.ts';
 import { pathOf, topOf } from './help-layout.ts';
 
 /**
@@ -112,15 +112,11 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
       return new Failure('usage', `${long} needs ${value}.`, { fix: help });
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
-      const quoted = unquoted(command, texts, surplus);
-      if (quoted) {
-        const [right, part] = quoted;
-        return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
-          why: `Put a value of several words in quotes: ${part}`,
-          fix: ownCommand(...right),
-        });
-      }
-      return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, { fix: help });
+      const [right, part] = unquoted(command, texts, surplus) ?? [];
+      const facts = right
+        ? { why: `Put a value of several words in quotes: ${part}`, fix: ownCommand(...right) }
+        : { fix: help };
+      return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, facts);
     }
     case 'commander.missingArgument':
     case 'commander.missingMandatoryOptionValue':
@@ -141,7 +137,7 @@ function unquoted(
   typed: readonly string[],
   surplus: readonly string[],
 ): [string[], string] | undefined {
-  const valued = command.options.filter(({ required, optional }) => required || optional);
+  const valued = command.options.filter(takesValue);
   const at = typed.findIndex(
     (word, index) =>
       valued.some(({ long }) => long === word) &&

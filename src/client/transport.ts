@@ -72,8 +72,8 @@ const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 /**
  * The one way to the network: no redirects, no token to another origin than the profile's, no reply over 1 MiB, a limit on
  * waiting, and the proxies that the environment names (`HTTP_PROXY`, `HTTPS_PROXY`, `NO_PROXY`). undici sends a GET again where
- * that may help; a change is sent again where the service says that it made none. Nothing
- * that is sent to this machine's own addresses goes to a proxy or to DNS (THREATS.md 46). With
+ * that may help; a change is sent again where the service says that it made none. Nothing that is sent to this machine's own
+ * addresses goes to a proxy or to DNS (THREATS.md 46). With
  * `NODE_TLS_REJECT_UNAUTHORIZED=0` no token is sent over https unless the profile says `insecure`, and certificates are
  * still checked for requests without a token (THREATS.md 61).
  */
@@ -96,9 +96,7 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   const beyond = (): Dispatcher =>
     (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
   const retry = interceptors.retry({
-    methods: ['GET'],
     throwOnError: false,
-    statusCodes: PASSING_STATUS,
     retry(error, { state: { counter }, opts: { method } }, done) {
       const { statusCode, headers }: Error & { statusCode?: number; headers?: Record<string, string> } =
         error;

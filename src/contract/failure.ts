@@ -51,8 +51,8 @@ export interface FailureDetail {
 
 /**
  * Changes of the command that was typed, by the members that hold the values of its flags: the value that a flag gets, or
- * several, true where it has none, and undefined where it is left out. A new flag stands in the place of the one that is left
- * out before it.
+ * several, true where it has none, and undefined where it is left out. A new flag takes the place of the one that is left out
+ * just before it.
  */
 export type Changes = Readonly<Record<string, string | readonly string[] | true | undefined>>;
 

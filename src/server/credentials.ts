@@ -244,7 +244,7 @@ function instantOf(text: string, kind: OwnedKind, claim: string): number {
 export async function authorise(
   caller: Caller,
   action: Action,
-  trust: ServiceTrust,
+  trust: Pick<ServiceTrust, 'leadsOf'>,
 ): Promise<CallerExperiment> {
   const { experiment } = caller;
   if (!experiment) {

@@ -1,4 +1,4 @@
-import { TAG_PLACES } from '../allocator/demand.ts';
+import { TAG_PLACES, type Tags } from '../allocator/demand.ts';
 import { Slices } from '../allocator/event-loop.ts';
 import type {
   ChangedReservation,
@@ -110,13 +110,17 @@ function grouped(rows: readonly SqlValues[]): ReservationRecord[] {
 }
 
 function hopOf([, link, s1, c1, s2, c2]: SqlValues): Hop {
-  const tags = {
+  return { link: String(link), tags: tagsIn([s1, c1, s2, c2]) };
+}
+
+/** The tags of a row. @param values of its columns of tags, in the order of {@link TAG_PLACES} */
+export function tagsIn([s1, c1, s2, c2]: SqlValues): Tags {
+  return {
     site1_s_tag: Number(s1),
     site1_c_tag: Number(c1),
     site2_s_tag: Number(s2),
     site2_c_tag: Number(c2),
   };
-  return { link: String(link), tags };
 }
 
 function toRecord(row: SqlValues): ReservationRecord {

@@ -20,7 +20,13 @@ import { jsonText } from '../contract/visible-text.ts';
 import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
-import { changedRecords, listAnswers, readRecord, recordsEndingAfter } from './reservation-records.ts';
+import {
+  changedRecords,
+  listAnswers,
+  readRecord,
+  recordsEndingAfter,
+  tagsIn,
+} from './reservation-records.ts';
 import { overlapping, spanOf } from './spans.ts';
 import {
   insertInto,
@@ -292,18 +298,13 @@ async function write(
 }
 
 /** @param values of a row of {@link OVERLAPPING} */
-function heldOf(values: SqlValues): HeldReservation {
+function heldOf([id, start, end, bandwidth, s1, c1, s2, c2, tenant]: SqlValues): HeldReservation {
   return {
-    id: String(values[0]),
-    start: Number(values[1]),
-    end: Number(values[2]),
-    bandwidth: Number(values[3]),
-    tags: {
-      site1_s_tag: Number(values[4]),
-      site1_c_tag: Number(values[5]),
-      site2_s_tag: Number(values[6]),
-      site2_c_tag: Number(values[7]),
-    },
-    tenant: String(values[8]),
+    id: String(id),
+    start: Number(start),
+    end: Number(end),
+    bandwidth: Number(bandwidth),
+    tags: tagsIn([s1, c1, s2, c2]),
+    tenant: String(tenant),
   };
 }

@@ -26,6 +26,11 @@ export interface SqlStatements extends SqlReader {
 /** Executes one statement. @returns its rows: objects, or arrays where that is asked for */
 export type SqlQuery = <Row extends object>(sql: string, values: object, asArrays: boolean) => Promise<Row[]>;
 
+/** The names of a statement's parameters, in the order of their places. */
+export function parametersOf(sql: string): string[] {
+  return [...sql.matchAll(/\$(\w+)/g)].map(([, name = '']) => name);
+}
+
 /** The value of a parameter. @throws RangeError where there is none, by a mistake of ours */
 export function valueIn(values: object, name: string): unknown {
   const value: unknown = Reflect.get(values, name);

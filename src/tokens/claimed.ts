@@ -39,6 +39,12 @@ export function claimedActor(token: string): string | undefined {
   return isObject(act) ? text(act['sub']) : undefined;
 }
 
+/** The role of that user in the project or experiment, as the token claims it (`act`); see {@link claimedClaims}. */
+export function claimedRole(token: string): string | undefined {
+  const { act } = claimedClaims(token);
+  return isObject(act) ? text(act['role']) : undefined;
+}
+
 /** The user name that a user token claims (contract/README.md, "User token"); see {@link claimedClaims}. */
 export function claimedUserName(token: string): string | undefined {
   return text(claimedClaims(token)['preferred_username']);

@@ -195,10 +195,10 @@ async function isStillSound(
   return (await keys?.find(kid, algorithm).catch(() => undefined)) === key;
 }
 
+/** What a token's signature was made with. */
+type Signature = Pick<RememberedToken, 'kid' | 'algorithm' | 'key'>;
 /** A token whose signature is sound and whose claims have their form. */
-type Signed<Schema extends ClaimsSchema> = Pick<RememberedToken, 'kid' | 'algorithm' | 'key'> & {
-  claims: v.InferOutput<Schema>;
-};
+type Signed<Schema extends ClaimsSchema> = Signature & { claims: v.InferOutput<Schema> };
 
 async function checkedToken<Schema extends ClaimsSchema>(
   { kind, schema, algorithms, type }: KindRules<Schema>,
@@ -277,12 +277,8 @@ function checkType(typ: unknown, due?: RegExp): void {
 }
 
 /** The issuer's key, which made the token's signature. @throws TokenError; what jose throws */
-async function signatureOf(
-  token: string,
-  keys: KeySet,
-  options: JWTVerifyOptions,
-): Promise<Pick<RememberedToken, 'kid' | 'algorithm' | 'key'>> {
-  let signed: Pick<RememberedToken, 'kid' | 'algorithm' | 'key'> | undefined;
+async function signatureOf(token: string, keys: KeySet, options: JWTVerifyOptions): Promise<Signature> {
+  let signed: Signature | undefined;
   const find = async ({ kid, alg }: { kid?: unknown; alg: string }): Promise<CryptoKey> => {
     if (kid !== undefined && typeof kid !== 'string') {
       throw new TokenError('key_unknown', "The token's key id (kid) is not a text.");

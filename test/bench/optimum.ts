@@ -2,12 +2,12 @@ import type { Period } from '../../src/allocator/demand.ts';
 import { LinkUse } from '../../src/allocator/link-use.ts';
 import { finish, type Steps } from '../../src/allocator/steps.ts';
 import type { HeldReservation } from '../../src/allocator/store.ts';
+import { DAY } from '../../src/contract/durations.ts';
 import type { Link, TagRange } from '../../src/contract/links.ts';
 import type { Benchmark } from './benchmark.ts';
 import { median } from './measure.ts';
 import { type Random, seeded } from './seeded.ts';
 
-const DAY = 24 * 3_600_000;
 const TAGS = 50;
 const REQUESTS = 20_000;
 const SEEDS = 5;

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Pool } from 'undici';
 import * as v from 'valibot';
+import { DAY, MINUTE } from '../../src/contract/durations.ts';
 import { routePath } from '../../src/contract/routes.ts';
 import type { Benchmark, Result } from './benchmark.ts';
 import { folderOnDisk } from './disk.ts';
@@ -14,9 +15,8 @@ const plainServer = new URL('plain-server.ts', import.meta.url).pathname;
 const CONNECTIONS = 16;
 /** How many reservations are in the list. */
 const LISTED = 100;
-const MINUTE = 60_000;
 /** Reservations start within so long, in milliseconds. */
-const HORIZON = 60 * 24 * 60 * MINUTE;
+const HORIZON = 60 * DAY;
 
 /** A body that creates 1 to 3 Mbps for 15 to 90 minutes on some link. */
 function body({ tokens }: SignedIn, random: Random): string {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
 import { builtInTopology } from '../../src/allocator/network.ts';
+import { DAY, HOUR } from '../../src/contract/durations.ts';
 import { type Link, linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { allocatorOn, booked, requestFor } from './requests.ts';
@@ -15,7 +16,7 @@ export interface Turn {
 
 /** How many connections or bookings are under way in one process. */
 export const IN_FLIGHT = 8;
-const YEAR = 365 * 24 * 3_600_000;
+const YEAR = 365 * DAY;
 
 /** The tables of the bare writers: rows that are as long as a reservation's, and a row for each link. */
 export const BARE_SCHEMA = `
@@ -37,7 +38,7 @@ export async function writers(
   // It connects when it is used first.
   const pool = new Pool({ connectionString: bare, max: IN_FLIGHT });
   const random = seeded(seed);
-  const when = { from: Date.now() + 3_600_000, horizon: YEAR };
+  const when = { from: Date.now() + HOUR, horizon: YEAR };
   return {
     ours: (link) => booked(allocator, requestFor(link, when, random)),
     bare: async (link) => {

@@ -2,12 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { CreateRequest } from '../../src/allocator/decide.ts';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
+import { MINUTE } from '../../src/contract/durations.ts';
 import { newId } from '../../src/contract/ids.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import type { Random } from './seeded.ts';
-
-const MINUTE = 60_000;
 
 /** An allocator over the built-in links. */
 export function allocatorOn(store: ReservationStore): Allocator {

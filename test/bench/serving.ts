@@ -12,6 +12,7 @@ import {
   routePath,
 } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
+import { SERVER_FILE } from '../../src/store/stores.ts';
 
 const program = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
 /** How long a process may take to take requests, in milliseconds. */
@@ -74,9 +75,6 @@ export function startServe(folder: string): Promise<ServerProcess> {
   return startServer(folder, (ready) => [program, 'serve', ...settings, ready]);
 }
 
-/** The name of the file in a server's data folder. */
-export const DATABASE_FILE = 'slices-conn.sqlite';
-
 /** The headers and the tokens of the built-in lead, for the experiment `demo`. */
 export interface SignedIn {
   headers: Readonly<Record<string, string>>;
@@ -85,7 +83,7 @@ export interface SignedIn {
 
 /** Gets tokens without a login: from a server in this process on the same data and under the same address. */
 export async function signIn(folder: string, baseUrl: string): Promise<SignedIn> {
-  const server = await createReferenceServer({ baseUrl, database: join(folder, DATABASE_FILE) });
+  const server = await createReferenceServer({ baseUrl, database: join(folder, SERVER_FILE) });
   try {
     const user = await server.signIn('lead');
     const authorization = `Bearer ${user}`;

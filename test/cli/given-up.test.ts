@@ -1,29 +1,10 @@
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Slices } from '../../src/allocator/event-loop.ts';
-import type { Topology } from '../../src/contract/links.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { type CommandWorld, commandWorld, connectionTo } from '../fixtures/command-world.ts';
+import { RING } from '../fixtures/ring.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
-/** A ring of six sites: two routes of three links between those that face each other. */
-const SITES = ['site-a', 'site-b', 'site-c', 'site-d', 'site-e', 'site-f'];
-const RING: Topology = {
-  sites: SITES,
-  links: SITES.map((site1, index) => {
-    const tags: [number, number] = [1 + 100 * index, 100 * (index + 1)];
-    const [site1_c_tags, site2_c_tags] = [tags, tags];
-    const site2 = SITES[(index + 1) % SITES.length] ?? '';
-    return {
-      site1,
-      site2,
-      bandwidth: 1000,
-      site1_s_tags: tags,
-      site1_c_tags,
-      site2_s_tags: tags,
-      site2_c_tags,
-    };
-  }),
-};
 const GBPS = ['--bandwidth', '1G'];
 const AT = '2026-11-01T13:00:00Z';
 /** So few that each of the commands below needs more. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { linkId } from '../../src/contract/links.ts';
+import { SERVER_FILE } from '../../src/store/stores.ts';
 import { sweep } from '../allocator/sweep.ts';
 import { send } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
@@ -14,12 +15,11 @@ import { newMachine, reportOf, reservationIn } from './command.ts';
 import { newClient, serveHere, serveWith } from './served.ts';
 import { book, idIn, logIn } from './wire-caller.ts';
 
-const FILE = 'slices-conn.sqlite';
 /** Puts a copy where a server can be started on it. @returns the folder */
 function restore(copy: string): string {
   const restored = join(temporaryFolder(), 'restored');
   mkdirSync(restored, { mode: 0o700 });
-  copyFileSync(copy, join(restored, FILE));
+  copyFileSync(copy, join(restored, SERVER_FILE));
   return restored;
 }
 
@@ -75,7 +75,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
 
   const link = builtInTopology().links.find(({ site1 }) => site1 === 'be-gent1');
   if (!link) throw new Error('the built-in topology lacks the link');
-  const store = await openSqlite(join(restored, FILE));
+  const store = await openSqlite(join(restored, SERVER_FILE));
   expect(await sweep(store, linkId(link.site1, link.site2), link)).toEqual([]);
   const [row] = await store.rows('SELECT count(*) AS live FROM reservation WHERE deleted_ms IS NULL');
   expect(row).toEqual({ live: told.reservations + 1 });
@@ -137,7 +137,7 @@ describe('serve backup', () => {
     ['no database', (path) => writeFileSync(path, 'x'.repeat(4096)), 'damaged'],
   ])('of %s makes nothing', async (_, spoil, says) => {
     const [data, folder] = [temporaryFolder(), temporaryFolder()];
-    spoil(join(data, FILE));
+    spoil(join(data, SERVER_FILE));
     const before = readdirSync(data);
     const refused = await backUp('--data', data, join(folder, 'copy.sqlite'));
     expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import type { Topology } from '../../src/contract/links.ts';
 import type { Role } from '../../src/contract/roles.ts';
+import { RING } from '../fixtures/ring.ts';
 import {
   at,
   type Caller,
@@ -12,25 +12,6 @@ import {
   type TestService,
 } from '../fixtures/service.ts';
 
-/** A ring of six sites: two routes of three links between those that face each other. */
-const SITES = ['site-a', 'site-b', 'site-c', 'site-d', 'site-e', 'site-f'];
-const RING: Topology = {
-  sites: SITES,
-  links: SITES.map((site1, index) => {
-    const tags: [number, number] = [1 + 100 * index, 100 * (index + 1)];
-    const [site1_c_tags, site2_c_tags] = [tags, tags];
-    const site2 = SITES[(index + 1) % SITES.length] ?? '';
-    return {
-      site1,
-      site2,
-      bandwidth: 1000,
-      site1_s_tags: tags,
-      site1_c_tags,
-      site2_s_tags: tags,
-      site2_c_tags,
-    };
-  }),
-};
 /** How many periods of ten minutes are taken on one link of each route in turn, and when they end. */
 const COUNT = 10;
 const END = 20 * COUNT + 10;

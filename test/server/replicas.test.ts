@@ -85,41 +85,41 @@ function tool(name: string, url: string, ...args: string[]): void {
 }
 
 /** Ways to copy a database into an empty one, and whether servers may use it meanwhile. */
-const WAYS: Record<string, { served: boolean; copy: (from: string, to: string) => Promise<void> }> = {
-  'a template': {
+const WAYS = [
+  {
+    name: 'a template',
     served: false,
-    async copy(from, to) {
+    async copy(from: string, to: string) {
       const beside = new URL(from);
       beside.pathname = '/postgres';
       await postgres.ask(beside.href, `DROP DATABASE ${nameIn(to)}`);
       await postgres.ask(beside.href, `CREATE DATABASE ${nameIn(to)} TEMPLATE ${nameIn(from)}`);
     },
   },
-  'pg_dump and pg_restore': {
+  {
+    name: 'pg_dump and pg_restore',
     served: true,
-    async copy(from, to) {
+    async copy(from: string, to: string) {
       const file = join(temporaryFolder(), 'slices.dump');
       tool('pg_dump', from, '--format=custom', `--file=${file}`);
       tool('pg_restore', to, '--exit-on-error', '--no-owner', file);
     },
   },
-};
+];
 
-test.for(Object.keys(WAYS))(
-  'a server on a copy made by %s has all data and tokens of the original',
-  async (way, { skip }) => {
-    const found = WAYS[way];
-    if (!found) throw new Error('there is no such way');
+test.for(WAYS)(
+  'a server on a copy made by $name has all data and tokens of the original',
+  async ({ served, copy }, { skip }) => {
     const [from, to] = [await postgres.database(), await postgres.database()];
-    skip(found.served && !(await hasPgDump(from)), 'no pg_dump of the version of the server');
+    skip(served && !(await hasPgDump(from)), 'no pg_dump of the version of the server');
     const before = await createReferenceServer({ database: from, now: () => NOW });
     const headers = await signedBy(before);
     const booked = await send(before, 'POST', CONNECTIVITY, { headers, body: booking() });
     expect(booked.status).toBe(201);
     const keys = await send(before, 'GET', KEY_SET_PATH);
-    if (!found.served) await before.close();
-    await found.copy(from, to);
-    if (found.served) await before.close();
+    if (!served) await before.close();
+    await copy(from, to);
+    if (served) await before.close();
 
     const after = await createReferenceServer({ database: to, now: () => NOW });
     expect(await send(after, 'GET', KEY_SET_PATH)).toEqual(keys);

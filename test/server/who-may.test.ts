@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROLES, type Role } from '../../src/contract/roles.ts';
-import { authorise, type ServiceTrust } from '../../src/server/credentials.ts';
+import { authorise } from '../../src/server/credentials.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';
 import {
   addressOf,
@@ -256,7 +256,7 @@ describe('row 171: who could do what a role refuses', async () => {
   });
 
   test('is not named to a CI job, whose log may be public', async () => {
-    const trust = { scopeRequired: true, leadsOf: async () => ['anna'] } as unknown as ServiceTrust;
+    const trust = { leadsOf: async () => ['anna'] };
     const experiment = { id: service.experiment, name: 'demo', tenant: '', role: 'viewer', expiry: 0 };
     const refused = (isLimited: boolean): Promise<unknown> =>
       authorise({ user: 'user_1', name: 'job', experiment, isLimited, expiry: 0 }, 'create', trust);

@@ -1,7 +1,7 @@
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { POSTGRES_LOCKING, PostgresDatabase } from '../../src/store/postgres/database.ts';
 import { reservationStore } from '../../src/store/reservations.ts';
-import type { SqlReader, SqlRow, SqlValue } from '../../src/store/sql.ts';
+import type { Locking, SqlReader, SqlRow, SqlValue } from '../../src/store/sql.ts';
 import { SQLITE_LOCKING, SqliteDatabase } from '../../src/store/sqlite/database.ts';
 import { SERVER_FORMAT } from '../../src/store/sqlite/format.ts';
 import { isPostgres } from '../../src/store/stores.ts';
@@ -21,19 +21,17 @@ export function rowsOf(database: SqlReader): OpenedStore['rows'] {
 
 /** Opens SQLite. @param path a file, or (default) a new database in memory */
 export async function openSqlite(path = ':memory:'): Promise<OpenedStore> {
-  const database = await SqliteDatabase.open(path, SERVER_FORMAT);
-  return {
-    store: reservationStore(database, SQLITE_LOCKING),
-    rows: rowsOf(database),
-    close: () => database.close(),
-  };
+  return openedOn(await SqliteDatabase.open(path, SERVER_FORMAT), SQLITE_LOCKING);
 }
 
 /** Opens PostgreSQL. */
 export async function openPostgres(url: string): Promise<OpenedStore> {
-  const database = await PostgresDatabase.open(url);
+  return openedOn(await PostgresDatabase.open(url), POSTGRES_LOCKING);
+}
+
+function openedOn(database: SqliteDatabase | PostgresDatabase, locking: Locking): OpenedStore {
   return {
-    store: reservationStore(database, POSTGRES_LOCKING),
+    store: reservationStore(database, locking),
     rows: rowsOf(database),
     close: () => database.close(),
   };

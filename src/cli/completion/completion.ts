@@ -23,7 +23,7 @@ export const command: CommandDeclaration = {
 };
 
 /** The flag as typed. */
-export interface InstallFlags {
+interface InstallFlags {
   /** True without a shell. */
   installCompletion: CompletionShell | true;
 }

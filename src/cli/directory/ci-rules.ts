@@ -69,10 +69,7 @@ async function addCiRule(context: Context, _args: readonly string[], flags: CiFl
       ...lines.map(escapeText),
       'and in the file of the job:',
       `  ${escapeText(permissionOf(rule, opened.profile))}`,
-      ...folded(
-        `To end this: ${output.advised(ownCommand('experiment', 'ci', 'remove', rule.id))}`,
-        columns,
-      ),
+      ...folded(`To end this: ${output.advised(ownCommand('experiment', 'ci', 'remove', rule.id))}`, columns),
       '',
     ].join('\n');
   });

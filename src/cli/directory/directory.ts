@@ -1,4 +1,4 @@
-import { Failure } from '../../contract/failure.ts';
+import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import { withoutTokens } from '../../contract/secret.ts';
@@ -11,13 +11,13 @@ import type { Context } from '../context.ts';
 import { openProfiles } from '../global-options.ts';
 import { experimentInUse } from '../login/experiment-in-use.ts';
 import { type DirectoryEntry, directoryCard, directoryItem, directoryTable } from '../print/cards.ts';
-import { escapeText } from '../print/output.ts';
+import { escapeLines } from '../print/output.ts';
 import { accepts } from '../questions.ts';
 import { verifiedToken } from '../tokens.ts';
 import { experimentOfToken } from '../user/user.ts';
 
 /** Entries of the portal's directory, which people choose by id or name. */
-export type Noun = 'project' | 'experiment';
+type Noun = 'project' | 'experiment';
 
 const CREATE_OPTIONS = {
   end: { flags: '--end <time>', help: 'when it expires, no later than its project', required: true },
@@ -50,10 +50,9 @@ const listOf = (noun: Noun): CommandFile => ({
     const shown = await clock.times();
     const inUse = experiments
       ? await experimentInUse(context, opened, experiments).then(idIn)
-      : await chooseOne('project', flags.project ?? profile.project, all, clock.now(), profile).then(
-          idIn,
-          noneWithout,
-        );
+      : await chooseOne('project', flags.project ?? profile.project, all, clock.now(), profile)
+          .catch(failureOrThrow)
+          .then(idIn);
     const told = items.map((item) => ({ ...directoryItem(item), in_use: item.id === inUse }));
     await output.result({ items: told }, (print) =>
       directoryTable(print, items.length < all.length ? `${noun} of this project` : noun, items, {
@@ -67,8 +66,7 @@ const listOf = (noun: Noun): CommandFile => ({
 /** Shows the list that the official client prints. @throws Failure `not_supported` where it prints none */
 async function listOfClient({ processes, output }: Context, client: string, noun: Noun): Promise<void> {
   const { exitCode, stdout, stderr } = await processes.runProgram([client, noun, 'list']);
-  const lines = (text: string): string => text.split('\n').map(escapeText).join('\n');
-  if (exitCode === 0) return output.result({}, () => lines(stdout));
+  if (exitCode === 0) return output.result({}, () => escapeLines(stdout));
   throw new Failure('not_supported', `${client} ${noun} list ended with ${exitCode}.`, {
     why: withoutTokens(stderr.trim().split('\n').at(-1) ?? ''),
     fix: `${client} ${noun} list`,
@@ -77,11 +75,6 @@ async function listOfClient({ processes, output }: Context, client: string, noun
 
 function idIn(used: { id: string | null } | Failure): string | null {
   return used instanceof Failure ? null : used.id;
-}
-
-function noneWithout(error: unknown): null {
-  if (error instanceof Failure) return null;
-  throw error;
 }
 
 /** Shows a project or an experiment. */
@@ -166,19 +159,15 @@ const tokenOf = (noun: Noun): CommandFile => ({
   },
 });
 
+const commandsOf = (noun: Noun) => ({
+  list: listOf(noun),
+  show: showOne(noun),
+  use: useOne(noun),
+  token: tokenOf(noun),
+});
+
 /** `slices-conn project list | show [ID] | use ID | token [ID]`. */
-export const project = {
-  list: listOf('project'),
-  show: showOne('project'),
-  use: useOne('project'),
-  token: tokenOf('project'),
-};
+export const project = commandsOf('project');
 
 /** `slices-conn experiment list | show [ID] | create NAME --end T | use ID | token [ID]`. */
-export const experiment = {
-  list: listOf('experiment'),
-  show: showOne('experiment'),
-  create,
-  use: useOne('experiment'),
-  token: tokenOf('experiment'),
-};
+export const experiment = { ...commandsOf('experiment'), create };

@@ -144,7 +144,11 @@ async function loginForMachine(context: Context, session: Session, flags: Flags)
   );
 }
 
-/** The login of a session's person. @throws Failure `usage` where there is none */
+/**
+ * The login of a session's person.
+ *
+ * @throws Failure `usage` where the profile has no identity provider, and for the built-in server, which needs no login
+ */
 export function loginOf(session: Session): Login {
   if (session.connection.login) return session.connection.login;
   throw needsNoLogin(session);

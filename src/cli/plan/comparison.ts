@@ -35,7 +35,7 @@ type ApplyFlags = OptionsOf<typeof PLAN_OPTIONS & typeof ALLOW_UNSIGNED>;
 export const PLAN_FILE = { '<file>': 'a plan file in YAML or JSON; - for standard input' } as const;
 
 /** A plan file that was read, and the experiment that it is for. */
-export interface Acting {
+interface Acting {
   session: Session;
   experiment: ExperimentAccess;
   wanted: PlanContent;

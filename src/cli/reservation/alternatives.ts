@@ -164,7 +164,7 @@ function startChange(start: Offer['start'], { update }: Refused): Changes {
 export const surelyFree = (end: number, now: number): number =>
   (Math.floor((end - now) / MINUTE) - 1) * MINUTE;
 
-/** The flag that makes a typed command end with an offer: the one that was typed where it can say so, else `--end`. */
+/** The flag with which the typed command ends when the offer does: the typed `--for` or `--extend` where a duration says it exactly, else `--end`. */
 function endChange({ start, end }: Offered, asked: Refused): Changes {
   const { request, flags, update, startsWithCommand, now } = asked;
   if (startsWithCommand) return end === request.end ? {} : { for: durationWord(end - now) };

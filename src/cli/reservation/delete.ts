@@ -2,7 +2,6 @@ import type { ProvenReservation } from '../../client/proof.ts';
 import { Failure, type FailureFacts, failureOrThrow, isGone, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { idKind } from '../../contract/ids.ts';
-import { isObject } from '../../contract/json.ts';
 import { MAX_REASON } from '../../contract/request-limits.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
@@ -11,7 +10,7 @@ import { inOneText, sentence } from '../../contract/said.ts';
 import { isOneLine } from '../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
-import { claimedClaims, claimedSubject } from '../../tokens/claimed.ts';
+import { claimedRole, claimedSubject } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/link-name.ts';
 import { withServices } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
@@ -64,8 +63,7 @@ const DECLINED = 'Nothing was deleted.';
 
 /** Deletes reservations, one after the other, after asking. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<void> {
-  // Commander hands a variadic argument over as one list.
-  const words = [...new Set(args.flat().map(reservationWord))];
+  const words = [...new Set(args.map(reservationWord))];
   checkFlags(words, flags, context);
   checkConfirmable(context, UNASKED);
   if (flags.asAdministrator) return deleteAsAdministrator(context, words, flags.reason);
@@ -152,8 +150,7 @@ async function commandFor(
   reservation: Reservation,
 ): Promise<string | undefined> {
   const { id, token } = await session.access();
-  const { act } = claimedClaims(token.reveal());
-  const role = isObject(act) && typeof act['role'] === 'string' ? readRole(act['role']) : undefined;
+  const role = readRole(claimedRole(token.reveal()) ?? '');
   if (role !== undefined && !may(role, 'create')) return undefined;
   return withServices(flags, await againIn(session, id, reservation, now()));
 }
@@ -362,8 +359,7 @@ async function failuresOf(
     try {
       await work(id);
     } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      failures.set(id, error);
+      failures.set(id, failureOrThrow(error));
     }
   }
   return failures;

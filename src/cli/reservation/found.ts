@@ -13,9 +13,8 @@ import { distanceIn, endAside, shortEnd, shortTime } from '../times.ts';
 import { formatBandwidth, formatVolume, withLastingVolume } from '../values.ts';
 
 /**
- * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes,
- * when it could be done at best,
- * and its deadline.
+ * The result of a search, for its card: how far away the earliest start is; of a volume how long it takes, when it could be
+ * done at best, and its deadline.
  *
  * @param state `isBooked`: the reservation uses the link already
  */
@@ -92,7 +91,7 @@ export async function confirmRate(
 }
 
 /** A volume, and the rates that may move it: see {@link fluidEnd}. */
-export interface Flow {
+interface Flow {
   /** Bytes. */
   volume: number;
   /** Mbps that it may use at most; undefined: all that is free. */

@@ -348,10 +348,8 @@ export class RunReservation {
     const line: CommandLine = {
       ...typed,
       words: [
-        ...([
-          { text: 'update', is: 'command' },
-          { text: this.#id, is: 'argument' },
-        ] as const),
+        { text: 'update', is: 'command' },
+        { text: this.#id, is: 'argument' },
         { text: '--extend', is: 'flag', member: 'extend' },
         { text: extend, is: 'value', member: 'extend' },
       ],

@@ -74,10 +74,9 @@ const GRACE = 10_000;
 /** Books a link, now or at the earliest time that fits, runs a command, and deletes the reservation when the command has ended. */
 export async function run(
   given: Context,
-  args: readonly (string | readonly string[])[],
+  [site1 = '', site2 = '', ...command]: readonly string[],
   flags: Flags,
 ): Promise<Outcome> {
-  const [site1 = '', site2 = '', ...command] = args.flat();
   checkSeparated(command, given);
   const ends = { site1: siteName(site1), site2: siteName(site2) };
   const asked = { ...ends, ...readRoute(flags, ends), bandwidth: parseBandwidth(flags.bandwidth) };

@@ -43,7 +43,7 @@ type Flags = OptionsOf<typeof command.options>;
 /**
  * Prints the events of one reservation, or of all in the experiment, until it is stopped or that one is over.
  */
-export async function run(context: Context, [typed]: readonly string[], { exec }: Flags = {}): Promise<void> {
+export async function run(context: Context, [typed]: readonly string[], { exec }: Flags): Promise<void> {
   const { output } = context;
   const one = typed === undefined ? undefined : await reservationArgument(context, typed, 'watch');
   const session = one?.session ?? (await context.session());

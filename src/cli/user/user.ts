@@ -1,11 +1,11 @@
 import type { Experiment, Project } from '../../contract/directory.ts';
 import { Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { isObject } from '../../contract/json.ts';
 import type { Session } from '../../session/session.ts';
 import {
   claimedClaims,
   claimedExperimentExpiry,
+  claimedRole,
   claimedSubject,
   claimedUserName,
 } from '../../tokens/claimed.ts';
@@ -41,7 +41,9 @@ export interface Memberships {
 
 /**
  * The user's projects and experiments. A portal without experiments tells of projects only; without a portal, the experiment's token
- * tells of that one. @throws Failure when it can't be asked
+ * tells of that one.
+ *
+ * @throws Failure when it can't be asked
  */
 export async function membershipsOf(session: Session): Promise<Memberships> {
   const { portal, profile } = session;
@@ -63,8 +65,7 @@ export async function experimentOfToken(session: Session, wanted?: string): Prom
     name = named,
     token,
   } = await (wanted === undefined ? session.access() : session.accessTo(wanted));
-  const { act } = claimedClaims(token.reveal());
-  const role = isObject(act) && typeof act['role'] === 'string' ? act['role'] : '';
+  const role = claimedRole(token.reveal()) ?? '';
   const ends = claimedExperimentExpiry(token.reveal());
   const unknown = { description: '', project_id: '', created_at: '' };
   return { id, name, role, expires_at: ends === undefined ? '' : formatInstant(ends), ...unknown };

@@ -38,7 +38,7 @@ export const END_OPTIONS = {
 } as const satisfies OptionTable;
 
 /** The flags that name an end of a reservation, as typed. */
-export interface EndFlags {
+interface EndFlags {
   site?: string;
   dev: string;
   address?: string;

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { type ClientBase, DatabaseError, type QueryConfig } from 'pg';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../../allocator/store.ts';
 import { isObject } from '../../contract/json.ts';
-import { type SqlQuery, valueIn } from '../sql.ts';
+import { parametersOf, type SqlQuery, valueIn } from '../sql.ts';
 
 /** Statements on one connection. @param limit how long each may take, in milliseconds. Default: as the connection says */
 export function queryOn(client: ClientBase, limit?: number): SqlQuery {
@@ -63,7 +63,7 @@ const PREPARED = new Map<string, Prepared>();
 function preparedOf(sql: string): Prepared {
   const known = PREPARED.get(sql);
   if (known) return known;
-  const names = [...new Set([...sql.matchAll(/\$(\w+)/g)].map(([, name = '']) => name))];
+  const names = [...new Set(parametersOf(sql))];
   const text = sql.replaceAll(/\$(\w+)/g, (_, name) => `$${names.indexOf(name) + 1}`);
   const prepared = { name: `s${PREPARED.size}`, text, names };
   PREPARED.set(sql, prepared);

@@ -165,7 +165,7 @@ export class SqliteDatabase implements SqlDatabase {
       checkFormat(database, format);
       const connection = new Connection(database);
       return {
-        snapshot: (work) => connection.snapshot(() => work(snapshotOn(connection))),
+        snapshot: (work) => connection.snapshot(work),
         close: async () => connection.database.close(),
       };
     } catch (error) {
@@ -191,7 +191,7 @@ export class SqliteDatabase implements SqlDatabase {
     try {
       const used = this.#idle.pop() ?? this.#open();
       connection = used;
-      const answer = await used.snapshot(() => work(snapshotOn(used)));
+      const answer = await used.snapshot(work);
       if (!this.#isClosed && this.#idle.length < IDLE_READERS) {
         this.#idle.push(used);
         connection = undefined;
@@ -298,11 +298,6 @@ export class SqliteDatabase implements SqlDatabase {
 /** Commits. Without a WAL it waits for readers; the transaction stays open meanwhile. */
 function commit(database: DatabaseSync): Promise<void> {
   return retryWhileBusy(() => database.exec('COMMIT'));
-}
-
-/** What a connection reads of one instant. A file that is replaced is refused, so it has one history. */
-function snapshotOn({ query }: Connection): SqlSnapshot {
-  return { ...statementsBy(query), history: '' };
 }
 
 /** The transaction is the lock: it began with `BEGIN IMMEDIATE`, so no other connection writes. */

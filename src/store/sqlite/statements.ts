@@ -1,6 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Slices } from '../../allocator/event-loop.ts';
-import { type SqlQuery, type SqlTransaction, type SqlValue, statementsBy, valueIn } from '../sql.ts';
+import {
+  parametersOf,
+  type SqlQuery,
+  type SqlSnapshot,
+  type SqlTransaction,
+  type SqlValue,
+  statementsBy,
+  valueIn,
+} from '../sql.ts';
 import { storeError } from './file.ts';
 
 /** A statement that was prepared, and the names of its parameters in the order of their places. */
@@ -30,10 +38,11 @@ export class Connection {
   };
 
   /** Runs `work` on what was committed at one instant; nothing else may use the connection meanwhile. */
-  async snapshot<Answer>(work: () => Promise<Answer>): Promise<Answer> {
+  async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
     this.database.exec('BEGIN');
     try {
-      return await work();
+      // A file that is replaced is refused, so it has one history.
+      return await work({ ...statementsBy(this.query), history: '' });
     } finally {
       this.database.exec('ROLLBACK');
     }
@@ -46,7 +55,7 @@ export class Connection {
   #prepare(sql: string): Prepared {
     const known = this.#prepared.get(sql);
     if (known) return known;
-    const names = [...sql.matchAll(/\$(\w+)/g)].map(([, name = '']) => name);
+    const names = parametersOf(sql);
     const prepared = { statement: this.database.prepare(sql.replaceAll(/\$\w+/g, '?')), names };
     this.#prepared.set(sql, prepared);
     return prepared;

@@ -23,10 +23,9 @@ import {
   type WireReply,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
-import { LINKS } from '../../fixtures/service.ts';
+import { DAY, HOUR, LINKS } from '../../fixtures/service.ts';
 
 const CLIENT = 'slices-conn-ci';
-const DAY = 24 * 3600 * 1000;
 
 afterEach(() => void vi.useRealTimers());
 
@@ -182,8 +181,6 @@ describe.each(postgres.engines)('the logins of a user, on %s', (_, newDatabase) 
     expect(await listed(server, person.access_token)).toMatchObject([{ id: own?.id }]);
   });
 });
-
-const HOUR = 3_600_000;
 
 /** For how many hours each grant lasts from now on, by the database. */
 async function grantsOf({ file }: IdentityServer): Promise<number[]> {
