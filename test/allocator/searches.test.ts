@@ -238,6 +238,8 @@ test(`a trial of every millisecond finds the same, on ${LINKS} random links`, {
       seen.updates += row && row.start < period.end && start < row.end ? 1 : 0;
     }
   });
-  await fc.assert(property, { numRuns: LINKS });
+  // The suite tries the same ones each time, so that each kind comes up.
+  const seed = process.env['PROVE_CALENDARS'] === undefined ? { seed: 1 } : {};
+  await fc.assert(property, { numRuns: LINKS, ...seed });
   for (const [kind, times] of Object.entries(seen)) expect.soft(times, kind).toBeGreaterThan(LINKS / 20);
 });

@@ -13,6 +13,8 @@ import { ServedProcess } from './served-process.ts';
 
 /** So many pages are more than any of the three needs. */
 const PAGES = 22;
+/** How many people try a deed side by side, each at every so-manieth message: what takes time is that commands wait. */
+const PEOPLE = [0, 1, 2];
 
 /**
  * Row 43, with the command line and the server as processes: the connection to PostgreSQL is cut at every message of a
@@ -27,12 +29,16 @@ export async function cutEveryMessage(
 ): Promise<Report> {
   const report = newReport('outcomes, cut at every message', 'PostgreSQL', seed);
   const began = performance.now();
-  const parts = DEEDS.map(async (deed) => {
+  const tried = DEEDS.flatMap((deed) => PEOPLE.map((first) => ({ deed, first })));
+  const parts = tried.map(async ({ deed, first }) => {
     const database = await newDatabase();
     const proxy = await openMessageProxy(database);
     const rows = rowsOf(database);
     const fault: Fault = {
-      begin: (at) => proxy.cut(at, (at + seed) % 2 === 0 ? 'back' : 'away'),
+      begin: (round) => {
+        const at = first + round * PEOPLE.length;
+        proxy.cut(at, (at + seed) % 2 === 0 ? 'back' : 'away');
+      },
       end: () => proxy.end(),
     };
     try {
