@@ -251,6 +251,8 @@ export interface ReservationStore extends StoreReading {
   find(id: string): Promise<ReservationRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ListedReservation[]>;
+  /** The text of a reservation's answer, and its experiment; undefined where it does not exist, or was deleted. */
+  answer(id: string): Promise<{ experiment: string; answer: string } | undefined>;
   /** How many reservations that have not ended at `now` hold something of a link that is not among these. */
   countBeside(links: readonly string[], now: number): Promise<number>;
   /** Makes the index that keeps {@link StoreReading.countLive} quick, however many reservations have ended. */

@@ -120,6 +120,10 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
       }),
     find: (id) => readRecord(reader, id),
     list: (query) => listAnswers(reader, query),
+    answer: (id) =>
+      reader.first('SELECT experiment, answer FROM reservation WHERE id = $id AND deleted_ms IS NULL', {
+        id,
+      }),
     async countBeside(links, now) {
       const known = links.map((_, index) => `$${index}`).join(', ');
       const row = await reader.first<{ live: number }>(

@@ -16,11 +16,11 @@ import {
   type ServiceTrust,
 } from '../credentials.ts';
 import { taggedReply } from '../etag.ts';
-import { jsonReply } from '../json-reply.ts';
+import { jsonReply, jsonTextReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { ProblemError, refusalOf } from '../problem-error.ts';
-import { readObject } from '../request-reading.ts';
+import { acceptsJwt, readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { createChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
@@ -186,11 +186,15 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
   on('readReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
     const experiment = isAdministrator(caller) ? undefined : await authorise(caller, 'read', trust);
-    const record = await anyReservation(id, reservations);
-    if (experiment && record.experiment !== experiment.id) {
+    // The text of an answer stands in its row: what is signed, or names its hops, needs more than that.
+    const isText = experiment !== undefined && !acceptsJwt(request);
+    const found = isText ? await reservations.answer(id) : await reservations.find(id);
+    if (!found) throw refusalOf([notFoundProblem(id)]);
+    if (experiment && found.experiment !== experiment.id) {
       throw refusalOf([otherExperimentProblem(id, experiment.id)]);
     }
-    return answerReservation(request, record, options, { withHops: !experiment });
+    if ('answer' in found) return jsonTextReply(found.answer, { headers: { 'cache-control': 'no-store' } });
+    return answerReservation(request, found, options, { withHops: !experiment });
   });
 
   on('listReservations', async (request) => {
