@@ -203,6 +203,17 @@ export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): D
   };
 }
 
+/**
+ * The form filled with two sites and a start: it lasts as long as before, and carries as much.
+ *
+ * @param period what the draft before means, where it means one
+ */
+export function startedAt(draft: Draft, ends: Ends, start: number, period?: Period): Draft {
+  const { ending, ...moved } = picked(draft, ends);
+  const isFixed = 'at' in ending && period;
+  return { ...moved, start, ending: isFixed ? { at: start + period.end - period.start } : ending };
+}
+
 /** The form filled with an alternative of the service: only what differs from the period, and the rest, that was asked for. */
 export function withAlternative(draft: Draft, alternative: Alternative, asked: Period): Draft {
   const { start_date, end_date, bandwidth, via } = alternative;

@@ -5,7 +5,7 @@ import { createBooking, keptForm, readKeptForm } from './booking.ts';
 import { BookingForm } from './booking-form.ts';
 import { change } from './change.ts';
 import { type PageContext, say } from './context.ts';
-import { draftOf, picked } from './draft.ts';
+import { type Draft, draftOf, picked, startedAt } from './draft.ts';
 import { element, setText } from './elements.ts';
 import { createLoading } from './loading.ts';
 import { createLogin } from './login.ts';
@@ -16,7 +16,7 @@ import { createForgetting, createReservationActions } from './reservation-action
 import { createReservationList } from './reservation-list.ts';
 import { routeBetween } from './route.ts';
 import { createServerClock } from './server-clock.ts';
-import { createService, type NetworkFacts, Unanswered } from './service.ts';
+import { createService, type Link, type NetworkFacts, Unanswered } from './service.ts';
 import { createSessionBar } from './session-bar.ts';
 import {
   type Action,
@@ -26,6 +26,7 @@ import {
   linkRows,
   mayDo,
   openState,
+  readForm,
   routeParts,
   type Selected,
   type State,
@@ -194,6 +195,13 @@ function build({ sites, links }: NetworkFacts) {
       if (selected.site2 !== '' && isByKey) form.lead();
     },
   });
+  const pick = (link: Link, draft: Draft): void => {
+    select(link);
+    // What begins in this minute would be in the past when it is sent.
+    const isNow = typeof draft.start === 'number' && draft.start < clock.now() + MINUTE;
+    booking.fill(isNow ? { ...draft, start: 'now' } : draft);
+    if (isByKey) form.lead();
+  };
   const timeline = new Timeline({
     links,
     async columns(ends, window, points, signal) {
@@ -202,13 +210,11 @@ function build({ sites, links }: NetworkFacts) {
       return service.columns(ends, window, points, AbortSignal.any([signal, login.visit]));
     },
     dispatch: move,
-    onPick(link, period) {
-      select(link);
-      const draft = picked(store.state.draft, link, period);
-      // What begins in this minute, since it was cut to what is not over, would be in the past when it is sent.
-      booking.fill(period.start < clock.now() + 60_000 ? { ...draft, start: 'now' } : draft);
-      if (isByKey) form.lead();
+    onStart(link, start) {
+      const { period } = readForm(store.state);
+      pick(link, startedAt(store.state.draft, link, start, period));
     },
+    onPick: (link, period) => pick(link, picked(store.state.draft, link, period)),
     onOwn({ id }) {
       store.dispatch({ type: 'learnt', facts: { marked: id } });
       list.focus(id);

@@ -93,6 +93,12 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.getByRole('form', { name: /^Change training/ }).waitFor();
     await page.getByRole('button', { name: 'Leave it as it is' }).click();
 
+    // A click says when it starts; how long it lasts stays as it was typed.
+    await page.mouse.click(...(await at(100.5)));
+    await page.getByText(/^It fits/).waitFor();
+    expect(await page.getByLabel('Duration').inputValue()).toBe('2h');
+    expect(await start(page).inputValue()).toMatch(/ 04:00$/);
+
     await page.mouse.move(...(await at(105)));
     await page.mouse.down();
     await page.mouse.move(...(await at(108)));

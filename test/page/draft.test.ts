@@ -7,6 +7,7 @@ import {
   picked,
   readDraft,
   readKept,
+  startedAt,
   withAlternative,
 } from '../../src/page/draft.ts';
 
@@ -148,6 +149,20 @@ describe('a click fills the form', () => {
       site1: 'be-gent1',
       site2: 'pl-poznan1',
     });
+  });
+
+  test.each<[string, Partial<Draft>, Draft['ending']]>([
+    ['a duration', { ending: { for: '2h' } }, { for: '2h' }],
+    ['a volume', { ending: { for: '50T' } }, { for: '50T' }],
+    ['a time', { start: START, ending: { at: START + 3 * HOUR } }, { at: START + 8 * HOUR }],
+    ['a time as typed', { start: 'now', ending: { at: '14:00' } }, { at: START + 8 * HOUR - 250 }],
+    ['what can’t be read', { ending: { at: 'soon' } }, { at: 'soon' }],
+  ])('a start alone: it lasts as long as before, %s', (_, typed, ending) => {
+    const [link] = LINKS as [(typeof LINKS)[0]];
+    const draft = { ...WHOLE, ...typed };
+    const { period } = readDraft(draft, TERMS);
+    const at = START + 5 * HOUR;
+    expect(startedAt(draft, link, at, period)).toEqual({ ...draft, start: at, ending });
   });
 
   test('an alternative changes what differs', () => {

@@ -2,8 +2,9 @@ import type { Colours } from './paint.ts';
 
 /** The custom property of each colour (page.css), and the system's colour where it forces its own. */
 const SOURCES: Readonly<Record<keyof Colours, readonly [property: string, forced: string]>> = {
-  free: ['--timeline-free', 'CanvasText'],
-  used: ['--timeline-used', 'Canvas'],
+  free: ['--timeline-free', 'Canvas'],
+  used: ['--timeline-used', 'GrayText'],
+  full: ['--timeline-full', 'CanvasText'],
   mine: ['--timeline-mine', 'Highlight'],
   none: ['--timeline-none', 'LinkText'],
   now: ['--timeline-now', 'Highlight'],
@@ -12,7 +13,6 @@ const SOURCES: Readonly<Record<keyof Colours, readonly [property: string, forced
   text: ['--text', 'CanvasText'],
   soft: ['--soft', 'CanvasText'],
   over: ['--timeline-over', 'transparent'],
-  hatch: ['--timeline-hatch', 'GrayText'],
   pick: ['--timeline-pick', 'Highlight'],
   focus: ['--timeline-focus', 'Highlight'],
 };
@@ -34,8 +34,8 @@ export function readColours(probe: HTMLElement): Colours {
     return getComputedStyle(probe).color;
   };
   return {
-    ...{ free: read('free'), used: read('used'), mine: read('mine'), none: read('none') },
+    ...{ free: read('free'), used: read('used'), full: read('full'), mine: read('mine') },
     ...{ now: read('now'), grid: read('grid'), span: read('span'), text: read('text'), soft: read('soft') },
-    ...{ over: read('over'), hatch: read('hatch'), pick: read('pick'), focus: read('focus') },
+    ...{ none: read('none'), over: read('over'), pick: read('pick'), focus: read('focus') },
   };
 }

@@ -1,6 +1,6 @@
-import { DAY } from '../../contract/durations.ts';
+import { DAY, HOUR, MINUTE } from '../../contract/durations.ts';
 import type { Period } from '../../contract/phases.ts';
-import { type Calendar, ceilToStep, lengthOfStep, type Step } from '../../words/civil-time.ts';
+import { type Calendar, ceilToStep } from '../../words/civil-time.ts';
 import type { Link } from '../service.ts';
 import { type Layout, layoutFor } from './layout.ts';
 import { bookable, lengthenedPeriod, movedPeriod, type PickContext } from './pick.ts';
@@ -48,8 +48,6 @@ export interface TimelineState {
   drag?: Mark;
   /** Where the keyboard is. */
   cursor?: Mark;
-  /** Whether the keyboard begins with an hour: the form was emptied. */
-  isFresh: boolean;
   /** Absent: the draft is described, or what can be done here. */
   readout?: Readout;
   /** Grows with each tile that was loaded, or could not be. */
@@ -106,12 +104,8 @@ export interface TimelineTerms extends Calendar {
   mayPick: boolean;
 }
 
-/** The smallest step to which picked periods snap, in pixels. */
-const SNAP_PIXELS = 8;
-/** The shortest period that a click picks, and with which the keyboard begins, in pixels. */
-const CLICK_PIXELS = 32;
-/** The keyboard's first period once the form was emptied. */
-const FRESH: Step = { unit: 'minute', count: 60 };
+/** How long the keyboard's first period is, where the form has none, in milliseconds. */
+const FIRST_LENGTH = 2 * HOUR;
 
 /** The keys that mean something on the drawing; those of the browser and of the page are left to them. */
 export const KEYS: ReadonlySet<string> = new Set([
@@ -123,7 +117,7 @@ export const KEYS: ReadonlySet<string> = new Set([
 export function openTimeline(now: number, clock: Calendar['clock']): TimelineState {
   const window = unitWindow('week', now, clock, true);
   const layout = layoutFor(0, false);
-  const flags = { isToday: true, hasMoved: false, isTable: false, isFresh: false };
+  const flags = { isToday: true, hasMoved: false, isTable: false };
   return { window, unit: 'week', layout, ...flags, loads: 0 };
 }
 
@@ -176,7 +170,7 @@ export function changeTimeline(
     case 'redrafted':
       return { ...state, drag: undefined, readout: undefined };
     case 'cleared':
-      return { ...state, drag: undefined, cursor: undefined, readout: undefined, isFresh: true };
+      return { ...state, drag: undefined, cursor: undefined, readout: undefined };
   }
 }
 
@@ -226,14 +220,13 @@ function turnedTo(
   }
 }
 
-/** The step that picked periods snap to, at the zoom that is shown. */
-export function pickContext({ window, layout }: TimelineState, { clock, now }: Calendar): PickContext {
-  return { clock, now, step: snapStep(window, layout.width, SNAP_PIXELS) };
-}
-
-/** The step that is wide enough for a click. */
-export function clickStep({ window, layout }: TimelineState): Step {
-  return snapStep(window, layout.width, CLICK_PIXELS);
+/** The step that picked times snap to, at the zoom that is shown. */
+export function pickContext(
+  { window }: Pick<TimelineState, 'window'>,
+  { clock, now }: Calendar,
+  by: 'click' | 'drag',
+): PickContext {
+  return { clock, now, step: snapStep(window, by) };
 }
 
 /** The part of a mark that can still be booked; undefined where all of it is over. */
@@ -252,7 +245,7 @@ export function rowsOf(
 
 /** Where the keyboard is; it begins with the draft, or in view at now. */
 export function keyboardMark(state: TimelineState, terms: TimelineTerms): Mark {
-  const { cursor, isFresh, window } = state;
+  const { cursor, window } = state;
   const rows = rowsOf(state, terms);
   if (cursor && rows.includes(cursor.row)) return cursor;
   const mark = state.drag ?? terms.mark;
@@ -260,9 +253,10 @@ export function keyboardMark(state: TimelineState, terms: TimelineTerms): Mark {
   const row = rows.includes(wanted) ? wanted : (rows[0] ?? wanted);
   // A draft that starts now has no time of its own.
   if (mark && mark.start > terms.now) return { row, start: mark.start, end: mark.end };
-  const step = isFresh ? FRESH : clickStep(state);
-  const start = ceilToStep(Math.max(window.start, terms.now), step, terms.clock);
-  return { row, start, end: start + lengthOfStep(step) };
+  const start = ceilToStep(Math.max(window.start, terms.now), snapStep(window, 'click'), terms.clock);
+  // In whole minutes: a draft that starts now lasts some seconds more, while it is on its way.
+  const length = mark ? Math.round((mark.end - mark.start) / MINUTE) * MINUTE : FIRST_LENGTH;
+  return { row, start, end: start + length };
 }
 
 /** The keyboard goes to a mark, and the window with it. */
@@ -290,7 +284,8 @@ function keyed(
     case 'ArrowLeft':
     case 'ArrowRight': {
       const moved = isShift ? lengthenedPeriod : movedPeriod;
-      return withCursor(state, { row: mark.row, ...moved(mark, times, pickContext(state, terms)) }, terms);
+      const context = pickContext(state, terms, 'click');
+      return withCursor(state, { row: mark.row, ...moved(mark, times, context) }, terms);
     }
     case 'ArrowUp':
     case 'ArrowDown': {
@@ -312,7 +307,7 @@ function keyed(
     case '_':
       return turnedTo(state, { type: 'zoom', factor: 2, at: mark.start }, terms);
     case 'Home': {
-      const start = ceilToStep(terms.now, clickStep(state), terms.clock);
+      const start = ceilToStep(terms.now, snapStep(state.window, 'click'), terms.clock);
       const cursor = { row: mark.row, start, end: start + mark.end - mark.start };
       const next = turnedTo({ ...state, drag: undefined }, { type: 'now' }, terms);
       return { ...next, cursor, readout: { mark: cursor, said: 'mark' } };

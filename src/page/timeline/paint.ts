@@ -7,11 +7,14 @@ import { placeOf } from './windows.ts';
 
 /** The colours of a drawing, as canvas takes them. */
 export interface Colours {
-  /** Free throughout a column; in stripes, free for part of it. */
+  /** The background. */
   free: string;
+  /** In use throughout a column; in stripes, in use for part of it. */
   used: string;
+  /** Nothing is left. */
+  full: string;
   mine: string;
-  /** No VLAN is free. */
+  /** No VLAN is left: lines over all of it. */
   none: string;
   now: string;
   grid: string;
@@ -21,8 +24,6 @@ export interface Colours {
   soft: string;
   /** Laid over the time that has passed. */
   over: string;
-  /** The lines there. */
-  hatch: string;
   pick: string;
   focus: string;
 }
@@ -57,8 +58,6 @@ export interface Scene {
 
 const FONT = '12px system-ui, sans-serif';
 const SPAN_FONT = '600 12px system-ui, sans-serif';
-/** From one line over what is over to the next, in pixels. */
-const HATCH = 8;
 /** From this width on a bar is parted from others, in pixels. */
 const PARTED = 6;
 
@@ -112,7 +111,6 @@ export class Painter {
     if (over > 0) {
       context.fillStyle = colours.over;
       context.fillRect(0, top, over, bottom - top);
-      this.#hatch(over, top, bottom);
     }
     this.#axis(axis, { ...scene, bottom }, x);
     if (now >= window.start && now < window.end) {
@@ -168,25 +166,7 @@ export class Painter {
     }
   }
 
-  /** Lines over what is over, so that it differs from what is in use by more than a colour. */
-  #hatch(right: number, top: number, bottom: number): void {
-    const context = this.#context;
-    context.save();
-    context.beginPath();
-    context.rect(0, top, right, bottom - top);
-    context.clip();
-    context.beginPath();
-    for (let at = top - bottom; at < right; at += HATCH) {
-      context.moveTo(at, bottom);
-      context.lineTo(at + bottom - top, top);
-    }
-    context.strokeStyle = this.#colours.hatch;
-    context.lineWidth = 1;
-    context.stroke();
-    context.restore();
-  }
-
-  /** Columns as a picture: filled up to what is free throughout, in stripes up to what is free for some of it. */
+  /** Columns as a picture: filled up to what is in use throughout, in stripes up to what is in use for some of it. */
   #picture(columns: readonly Column[], capacity: number): HTMLCanvasElement {
     const known = this.#pictures.get(columns);
     if (known) return known;
@@ -253,7 +233,7 @@ function paintColumns(
   columns: readonly Column[],
   { capacity, height, colours, line }: { capacity: number; height: number; colours: Colours; line: number },
 ): void {
-  context.fillStyle = colours.used;
+  context.fillStyle = colours.free;
   context.fillRect(0, 0, columns.length, height);
   const paint = (colour: string, tall: (column: Column) => number): void => {
     context.fillStyle = colour;
@@ -262,11 +242,16 @@ function paintColumns(
       if (pixels > 0) context.fillRect(at, height - pixels, 1, pixels);
     }
   };
-  const scale = (mbps: number): number => barHeight(mbps, capacity, height);
-  paint(colours.free, ({ freeMax }) => scale(freeMax));
-  context.fillStyle = colours.used;
+  const inUse = (free: number): number => height - barHeight(free, capacity, height);
+  paint(colours.used, ({ free }) => inUse(free));
+  context.fillStyle = colours.free;
   const stripe = 2 * Math.round(line);
-  for (let y = stripe; y < height; y += 2 * stripe) context.fillRect(0, y, columns.length, stripe);
-  paint(colours.free, ({ free }) => scale(free));
-  paint(colours.none, ({ vlans }) => (vlans === 0 ? 3 * line : 0));
+  for (let y = 0; y < height; y += 2 * stripe) context.fillRect(0, y, columns.length, stripe);
+  paint(colours.used, ({ freeMax }) => inUse(freeMax));
+  paint(colours.full, ({ freeMax }) => (freeMax === 0 ? height : 0));
+  context.fillStyle = colours.none;
+  for (const [at, { vlans }] of columns.entries()) {
+    if (vlans > 0) continue;
+    for (let y = stripe; y < height; y += 3 * stripe) context.fillRect(at, y, 1, stripe);
+  }
 }

@@ -13,6 +13,8 @@ export interface TimelineOptions {
   columns(link: Link, window: Period, points: number, signal: AbortSignal): Promise<readonly Column[]>;
   /** Changes the timeline's state, and so shows it. */
   dispatch(action: TimelineAction): void;
+  /** A start on a link was picked by a click or a tap: not before now. */
+  onStart(link: Link, start: number): void;
   /** A period of a link was picked, by pointer, by keyboard or in the table, from the next full minute on. */
   onPick(link: Link, period: Period): void;
   /** The bar of one of my reservations was clicked. */

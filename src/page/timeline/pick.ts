@@ -17,45 +17,25 @@ export function bookable({ start, end }: Period, now: number): Period | undefine
   return from < end ? { start: from, end } : undefined;
 }
 
-/** The period between two instants, in whichever order, widened to whole steps. Undefined where all of it is over. */
+/** The step that lies nearest to an instant. */
+function nearestStep(instant: number, step: Step, clock: ZoneClock): number {
+  return floorToStep(instant + lengthOfStep(step) / 2, step, clock);
+}
+
+/** The period between two instants, in whichever order, each at the nearest step; one step at least. Undefined where all of it is over. */
 export function draggedPeriod(
   one: number,
   other: number,
   { clock, now, step }: PickContext,
 ): Period | undefined {
-  const [first, last] = [Math.min(one, other), Math.max(one, other)];
-  return bookable({ start: floorToStep(first, step, clock), end: ceilToStep(last, step, clock) }, now);
+  const start = nearestStep(Math.min(one, other), step, clock);
+  const end = nearestStep(Math.max(one, other), step, clock);
+  return bookable({ start, end: Math.max(end, ceilToStep(start + 1, step, clock)) }, now);
 }
 
 /** Whether anything can be booked throughout a column. */
 export function isFree({ free, vlans }: Pick<Column, 'free' | 'vlans'>): boolean {
   return free > 0 && vlans > 0;
-}
-
-/**
- * The period that a click on a link means: of a length, from the step in which the instant lies, as far as the link is free
- * around it. Undefined where it is not free there, or the instant is over.
- *
- * @param length in milliseconds
- * @param columns of the link around the instant, in order
- */
-export function clickedPeriod(
-  instant: number,
-  length: number,
-  columns: readonly Column[],
-  { clock, now, step }: PickContext,
-): Period | undefined {
-  const at = columns.findIndex(({ start, end }) => start <= instant && instant < end);
-  const clicked = columns[at];
-  if (!clicked || !isFree(clicked) || instant < now) return undefined;
-  const before = columns.slice(0, at).findLast((column) => !isFree(column))?.end ?? Number.NEGATIVE_INFINITY;
-  const after = columns.slice(at).find((column) => !isFree(column))?.start ?? Number.POSITIVE_INFINITY;
-  const start = Math.max(floorToStep(instant, step, clock), before);
-  const period = bookable({ start, end: after }, now);
-  if (!period) return undefined;
-  // The end is at a step too, also where the start is not.
-  const end = ceilToStep(Math.max(start, period.start - lengthOfStep(step)) + length, step, clock);
-  return { start: period.start, end: Math.min(after, end) };
 }
 
 /** An end of a bar that is dragged: half a bar at least is left to click on. */
@@ -84,7 +64,7 @@ export function resizedPeriod(
   { clock, now, step }: PickContext,
 ): Period {
   const length = lengthOfStep(step);
-  const to = floorToStep(instant + length / 2, step, clock);
+  const to = nearestStep(instant, step, clock);
   const from = Math.max(now, edge === 'end' ? start : 0);
   return edge === 'end'
     ? { start, end: Math.max(to, ceilToStep(from + 1, step, clock)) }

@@ -41,11 +41,12 @@ export function timelineElements(links: readonly Link[]) {
 /** The meaning of the colours. */
 function legend(): HTMLElement {
   const entries = [
-    ['free', 'free throughout'],
-    ['part', 'free for part of it'],
+    ['free', 'free'],
     ['used', 'in use'],
+    ['part', 'in use for part of it'],
+    ['full', 'nothing left'],
     ['mine', 'yours'],
-    ['none', 'no VLAN free'],
+    ['none', 'no VLAN left'],
     ['over', 'over'],
     ['now', 'now'],
   ] as const;

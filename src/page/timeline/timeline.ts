@@ -1,6 +1,6 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
 import type { Period } from '../../contract/phases.ts';
-import { lengthOfStep } from '../../words/civil-time.ts';
+import { floorToStep } from '../../words/civil-time.ts';
 import { linkName } from '../../words/link-name.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
 import { element, setText } from '../elements.ts';
@@ -9,11 +9,11 @@ import type { Column, Link, Own } from '../service.ts';
 import { FORCED, readColours } from './colours.ts';
 import { followGestures } from './gestures.ts';
 import { isLane, rowAt } from './layout.ts';
-import { bookableMark, clickStep, KEYS, keyboardMark, type Mark, pickContext, rowsOf } from './model.ts';
+import { bookableMark, KEYS, keyboardMark, type Mark, pickContext, rowsOf } from './model.ts';
 import { OwnBars } from './own-bars.ts';
 import { Painter } from './paint.ts';
 import { BARS, DRAWN, MOVED, RESERVED, TABLED, type TimelineOptions, type TimelineParts } from './parts.ts';
-import { clickedPeriod, draggedPeriod, edgeAt, resizedPeriod } from './pick.ts';
+import { draggedPeriod, edgeAt, resizedPeriod } from './pick.ts';
 import { createTable } from './table.ts';
 import { knownFrom, levelFor, type Place, Tiles, tilesOf, tileWindow } from './tiles.ts';
 import { timelineElements } from './timeline-elements.ts';
@@ -231,13 +231,12 @@ export class Timeline {
     });
   }
 
-  /** A click picks where the link is free, and says what is there where it is not. */
+  /** A click picks a start: how long it lasts, the form says. Who may not book is told what is there. */
   #tap(row: number, instant: number): void {
-    const { state } = this.#shown;
-    const length = lengthOfStep(clickStep(state));
-    const around = this.#columns(row, { start: instant - 2 * length, end: instant + 2 * length });
-    const period = clickedPeriod(instant, length, around, pickContext(state, this.#shown));
-    if (period) this.#pick({ row, ...period });
+    const { state, now, mayPick } = this.#shown;
+    const link = this.#links[row];
+    const { clock, step } = pickContext(state, this.#shown, 'click');
+    if (link && mayPick) this.#options.onStart(link, Math.max(now, floorToStep(instant, step, clock)));
     else this.#options.dispatch({ type: 'told', mark: { row, start: instant, end: instant + MINUTE } });
   }
 
@@ -250,7 +249,7 @@ export class Timeline {
 
   #dragged(from: Point, to: Point): Mark | undefined {
     const row = this.#rowAt(from);
-    const context = pickContext(this.#shown.state, this.#shown);
+    const context = pickContext(this.#shown.state, this.#shown, 'drag');
     const period = draggedPeriod(this.#instantAt(from.x), this.#instantAt(to.x), context);
     return row === undefined || !period ? undefined : { row, ...period };
   }
@@ -264,7 +263,8 @@ export class Timeline {
     for (const own of this.#ownsAt(from)) {
       const edge = edgeAt(own, from.x, x, now);
       if (!edge) continue;
-      const period = resizedPeriod(own, edge, this.#instantAt(to.x), pickContext(state, this.#shown));
+      const context = pickContext(state, this.#shown, 'drag');
+      const period = resizedPeriod(own, edge, this.#instantAt(to.x), context);
       return { row, own, ...period };
     }
     return undefined;

@@ -1,6 +1,6 @@
 import { DAY, HOUR } from '../../contract/durations.ts';
 import type { Period } from '../../contract/phases.ts';
-import { lengthOfStep, movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
+import { movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
 
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;
@@ -72,15 +72,20 @@ export function unitWindow(unit: Step['unit'], anchor: number, clock: ZoneClock,
   return { start: clock.instant(from), end: clock.instant(movedByStep(from, step)) };
 }
 
-/** The steps to which periods that are picked snap. */
-const SNAPS: readonly Step[] = [
-  ...[5, 15, 30, 60, 120, 360].map((count): Step => ({ unit: 'minute', count })),
-  { unit: 'day', count: 1 },
-  { unit: 'week', count: 1 },
+/** The steps of a click and of a drag, for windows up to a length; the last are those of all longer ones. */
+const SNAPS: readonly (readonly [longest: number, click: Step, drag: Step])[] = [
+  [2 * DAY, minutes(15), minutes(5)],
+  [14 * DAY, minutes(60), minutes(30)],
+  [62 * DAY, minutes(360), minutes(360)],
+  [Number.POSITIVE_INFINITY, { unit: 'day', count: 1 }, { unit: 'day', count: 1 }],
 ];
 
-/** The shortest step to which periods snap that is so many pixels long, or the longest one. */
-export function snapStep({ start, end }: Period, width: number, pixels: number): Step {
-  const least = ((end - start) / width) * pixels;
-  return SNAPS.find((step) => lengthOfStep(step) >= least) ?? { unit: 'week', count: 1 };
+function minutes(count: number): Step {
+  return { unit: 'minute', count };
+}
+
+/** The step to which what is picked in a window snaps: the start of a click, or the ends of a drag. */
+export function snapStep({ start, end }: Period, by: 'click' | 'drag'): Step {
+  const found = SNAPS.find(([longest]) => end - start <= longest);
+  return found?.[by === 'click' ? 1 : 2] ?? minutes(60);
 }

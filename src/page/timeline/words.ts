@@ -123,11 +123,11 @@ export function periodSentence(
 /** The use of a pointer and of a finger: for users who may pick, and for those who may only look. */
 export const HINTS = {
   pointer: {
-    pick: 'Drag over a row, or click where it is free, to pick a time to book. Drag the dates to move; Ctrl and the wheel zoom.',
+    pick: 'Click on a row for when it starts, or drag over it for all of the time. Drag the dates to move; Ctrl and the wheel zoom.',
     look: 'Point at a row, or drag over it, to see what is free. Drag the dates to move; Ctrl and the wheel zoom.',
   },
   touch: {
-    pick: 'Tap where a link is free to pick a time to book, or rest your finger there and drag. Two fingers zoom.',
+    pick: 'Tap a row for when it starts, or rest your finger there and drag. Two fingers zoom.',
     look: 'Tap a row to see what is free, or rest your finger there and drag. Two fingers zoom.',
   },
 } as const;

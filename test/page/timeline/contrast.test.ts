@@ -24,6 +24,7 @@ test.each([
 ])('in the %s, what lies beside each other in the drawing differs by 3:1 (WCAG 2.2, 1.4.11)', (_, style) => {
   for (const [one, other] of [
     ['free', 'used'],
+    ['used', 'full'],
     ['mine', 'free'],
     ['mine', 'used'],
     ['none', 'free'],

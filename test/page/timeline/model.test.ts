@@ -8,7 +8,6 @@ import { changeTimeline, openTimeline, type TimelineAction } from '../../../src/
 import { OwnBars } from '../../../src/page/timeline/own-bars.ts';
 import {
   bookable,
-  clickedPeriod,
   draggedPeriod,
   edgeAt,
   lengthenedPeriod,
@@ -184,28 +183,24 @@ describe('the drawing', () => {
 describe('picking', () => {
   const step: Step = { unit: 'minute', count: 60 };
   const context = { clock, now: NOW, step };
-  const column = (hour: number, free: number, vlans = 9) => {
-    const start = at(2026, 10, 23, hour);
-    return { start, end: start + HOUR, free, freeMax: free, vlans };
-  };
-
-  it('snaps to the closest round step that can be aimed at', () => {
-    const steps = [DAY, 7 * DAY, 30 * DAY, 365 * DAY].map((length) =>
-      snapStep({ start: 0, end: length }, 1000, 8),
-    );
-    expect(steps).toEqual([
-      { unit: 'minute', count: 15 },
-      { unit: 'minute', count: 120 },
-      { unit: 'minute', count: 360 },
-      { unit: 'week', count: 1 },
-    ]);
+  it.each([
+    [HOUR, { click: 15, drag: 5 }],
+    [DAY, { click: 15, drag: 5 }],
+    [7 * DAY, { click: 60, drag: 30 }],
+    [31 * DAY, { click: 360, drag: 360 }],
+  ])('in a window of %i ms it snaps to steps of minutes: %j', (length, { click, drag }) => {
+    const window = { start: NOW, end: NOW + length };
+    expect(snapStep(window, 'click')).toEqual({ unit: 'minute', count: click });
+    expect(snapStep(window, 'drag')).toEqual({ unit: 'minute', count: drag });
+    expect(snapStep({ start: 0, end: LONGEST }, 'drag')).toEqual({ unit: 'day', count: 1 });
   });
 
-  it('widens what is dragged to whole steps, in either direction, and leaves out what is over', () => {
-    const [one, other] = [at(2026, 10, 23, 9, 20), at(2026, 10, 23, 16, 5)];
+  it('takes what is dragged to the nearest steps, in either direction, and leaves out what is over', () => {
+    const [one, other] = [at(2026, 10, 23, 9, 20), at(2026, 10, 23, 16, 40)];
     const expected = { start: at(2026, 10, 23, 9), end: at(2026, 10, 23, 17) };
     expect(draggedPeriod(one, other, context)).toEqual(expected);
     expect(draggedPeriod(other, one, context)).toEqual(expected);
+    expect(draggedPeriod(one, one, context)).toEqual({ ...expected, end: at(2026, 10, 23, 10) });
     expect(draggedPeriod(NOW - 5 * HOUR, NOW + 20 * MINUTE, context)).toEqual({
       start: NOW,
       end: at(2026, 10, 22, 12),
@@ -215,24 +210,6 @@ describe('picking', () => {
       start: NOW + MINUTE,
       end: NOW + HOUR,
     });
-  });
-
-  it('takes from a click as much as is free around it', () => {
-    const columns = [column(8, 0), column(9, 100), column(10, 200), column(11, 300), column(12, 300, 0)];
-    const clicked = (hour: number, length: number) =>
-      clickedPeriod(at(2026, 10, 23, hour, 20), length, columns, context);
-    expect(clicked(9, 2 * HOUR)).toEqual({ start: at(2026, 10, 23, 9), end: at(2026, 10, 23, 11) });
-    expect(clicked(11, 2 * HOUR)).toEqual({ start: at(2026, 10, 23, 11), end: at(2026, 10, 23, 12) });
-    expect([clicked(8, HOUR), clicked(12, HOUR), clicked(20, HOUR)]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
-    // What is over picks nothing, also where the click would reach into the time to come.
-    const late = { ...context, now: at(2026, 10, 23, 9, 30) };
-    expect(clickedPeriod(at(2026, 10, 23, 9, 20), 2 * HOUR, columns, late)).toBeUndefined();
-    const long = { ...context, step: { unit: 'day', count: 1 } as const };
-    expect(clickedPeriod(at(2026, 10, 23, 10), DAY, columns, long)?.start).toBe(at(2026, 10, 23, 9));
   });
 
   it('moves and lengthens the period of the keyboard by steps, over a change of the clocks too', () => {
