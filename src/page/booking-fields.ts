@@ -147,7 +147,7 @@ function endFields(on: FieldHandlers, place: Place): Fields {
     return quietButton(label, onclick);
   };
   const extend = element('span', { class: 'extend' }, longer(HOUR, '+1 h'), longer(DAY, '+1 day'));
-  const such = small('Or 90m, 3d; a volume: 50T.');
+  const such = small('Or 3d, or 50T of data.');
   return {
     elements: [
       element(

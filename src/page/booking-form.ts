@@ -130,7 +130,7 @@ export class BookingForm {
       element(
         'div',
         { class: 'outcome' },
-        ...[this.noticePlace, this.#status, this.#alternatives, this.#unsettled, this.#actions],
+        ...[this.#actions, this.noticePlace, this.#status, this.#alternatives, this.#unsettled],
       ),
     );
   }
