@@ -8,7 +8,7 @@ import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../con
 import { errorCode } from '../../contract/foreign-errors.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
-import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
+import type { Send, Transport } from '../../contract/sending.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
 import type { Variables } from '../profiles/folders.ts';
@@ -127,7 +127,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     const load = async (): Promise<IdentityClient> => {
       if (authUrl === undefined) throw noProvider(profile);
       const { createIdentityClient } = await import('../../client/identity.ts');
-      return createIdentityClient({ ...profile, authUrl, clientId, fetch: fetchOver(send), now, sleep });
+      return createIdentityClient({ ...profile, authUrl, clientId, send, now, sleep });
     };
     return () => (loaded ??= load());
   };
