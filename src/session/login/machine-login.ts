@@ -4,8 +4,9 @@ import { Failure } from '../../contract/failure.ts';
 import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import type { Profile } from '../profiles/profiles.ts';
+import { isAlmostOver } from './credentials.ts';
 import { heldKind, heldText } from './given-tokens.ts';
-import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
+import { renewing, revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A refresh token that a machine keeps. */

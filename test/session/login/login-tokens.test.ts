@@ -4,9 +4,8 @@ import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failureOrThrow } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import { filesOn } from '../../../src/main/files.ts';
-import { Credentials } from '../../../src/session/login/credentials.ts';
+import { Credentials, isAlmostOver } from '../../../src/session/login/credentials.ts';
 import {
-  isAlmostOver,
   loginToken,
   type PortalTokens,
   portalTokens,
