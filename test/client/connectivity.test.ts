@@ -101,13 +101,6 @@ describe('requests', () => {
     });
   });
 
-  test('start now sends start_now=true and no date', async () => {
-    const { client, sent } = service(jwt(signed({ start_date: new Date(NOW).toISOString() }), 201));
-    await create(client, { ...REQUEST, start: 'now' });
-    expect(methodsAndAddresses(sent)).toEqual(['POST ?start_now=true']);
-    expect(JSON.parse(sent[0]?.body ?? '')).toMatchObject({ start_date: null });
-  });
-
   test('update sends the whole body, with unchanged and changed members', async () => {
     const end = REQUEST.end + 3_600_000;
     const { client, sent } = service(jwt(signed({ end_date: new Date(end).toISOString() })));
@@ -419,15 +412,6 @@ describe('the answer to reserve and update', () => {
 });
 
 describe('show', () => {
-  test.each([
-    ['a page', () => html()],
-    ['nothing', () => new Response('')],
-  ])('has changed nothing when it is answered with %s', async (_, answer) => {
-    const { client } = serviceWith({}, getOne(answer));
-    const { code, facts } = await failureOf(() => client.show(IDS.reservation));
-    expect([code, facts.maybeDone ?? false]).toEqual(['reply_invalid', false]);
-  });
-
   test('row 23: a well signed token about another reservation is refused', async () => {
     for (const answer of [jwt(signed({ id: OTHER_ID })), json(wire({ id: OTHER_ID }))]) {
       const { client } = service(answer, jwt(signed({ id: OTHER_ID })));
@@ -450,23 +434,6 @@ describe('a dry run', () => {
     await rehearse(client, { ...REQUEST, start: 'now' });
     // The description was read for the first.
     expect(methodsAndAddresses(sent)[2]).toBe('POST ?start_now=true&dry_run=true');
-  });
-
-  test.each<[string, Wire, string]>([
-    ['other sites', { site2: 'gr-uth' }, 'It is for be-gent1 – gr-uth, not be-gent1 – pl-poznan1.'],
-    ['less bandwidth', { bandwidth: 999 }, 'It is for 999 Mbps, not 1000.'],
-    ['another end', { end_date: '2099-01-01T00:00:00.000Z' }, 'It ends at 2099-01-01T00:00:00.000Z, not at '],
-    ['another experiment', { experiment_id: OTHER_EXPERIMENT }, `It belongs to ${OTHER_EXPERIMENT}, not to `],
-  ])('is refused when the answer has %s', async (_, changes, why) => {
-    const { client } = serviceWith(
-      {},
-      described,
-      post(() => json(wire(changes))),
-    );
-    const failure = await failureOf(() => rehearse(client, REQUEST));
-    expect(failure).toMatchObject({ code: 'unverified' });
-    expect(failure.facts.why).toContain(why);
-    expect(failure.facts.reservation).toBeUndefined();
   });
 
   test('has created a reservation when the service ignores dry_run, and the failure names it', async () => {
@@ -499,15 +466,6 @@ describe('delete', () => {
     const failure = await failureOf(() => remove(client, IDS.reservation));
     expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: 200, maybeDone: true } });
   });
-
-  test('404 becomes not_found', async () => {
-    const { client } = serviceWith(
-      {},
-      deleteOne(() => json({}, 404)),
-    );
-    const failure = await failureOf(() => remove(client, IDS.reservation));
-    expect(failure.code).toBe('not_found');
-  });
 });
 
 describe('list', () => {
@@ -525,10 +483,6 @@ describe('list', () => {
     expect(await client.list()).toEqual([RESERVATION, second]);
     expect(sent.map(({ url }) => new URL(url).searchParams.get('cursor'))).toEqual([null, 'a b&c', 'd']);
     expect(new Set(sent.map(({ method }) => method))).toEqual(new Set(['GET']));
-  });
-
-  test('of a service without nextCursor has one page', async () => {
-    expect(await service(json({ items: [wire()] })).client.list()).toEqual([RESERVATION]);
   });
 
   test.each<[string, (page: number) => object, number]>([

@@ -322,13 +322,6 @@ describe('config.json', () => {
     });
   });
 
-  test('is created by the first choice: folder 0700, file 0600', async () => {
-    await new Profiles(folder, {}).choose('local', 'project', { id: 'demo', name: '' });
-    expect((await resolve('local')).project).toBe('demo');
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-  });
-
   test('and its folder are closed to others if they were open', async () => {
     configure({ profiles: {} });
     chmodSync(folder, 0o755);
@@ -445,21 +438,6 @@ describe('changing a profile', () => {
     await set('lab', { scope: 'openid' }, ['clientId']);
     expect(content()).toEqual({ profiles: { lab: { ...LAB, scope: 'openid' } } });
     expect(await resolve('lab')).toMatchObject({ ...LAB, scope: 'openid', clientId: 'slices-conn' });
-  });
-
-  test('returns the new values and their sources', async () => {
-    const profiles = new Profiles(folder, { SLICES_CONN_CLIENT_ID: 'variable' });
-    const { entries } = await profiles.set('local', {
-      set: { clientId: 'client', insecure: true },
-      unset: [],
-    });
-    expect(entries).toMatchObject({
-      baseUrl: { value: 'http://127.0.0.1:4280', source: 'built-in' },
-      clientId: { value: 'variable', source: 'environment', variable: 'SLICES_CONN_CLIENT_ID' },
-      insecure: { value: true, source: 'file' },
-      tokenPlacement: { value: 'user', source: 'default' },
-      project: { value: undefined, source: 'default' },
-    });
   });
 
   test('changes nothing when a variable is invalid, because the profile could not be shown', async () => {
@@ -595,15 +573,6 @@ describe('an invalid variable', () => {
 });
 
 describe('the preferred profile', () => {
-  test('is kept, and told', async () => {
-    configure({ profiles: { lab: LAB } });
-    const profiles = new Profiles(folder, {});
-    expect(profiles.activeName(undefined)).toBe('local');
-    await profiles.use('lab');
-    expect(profiles.activeName(undefined)).toBe('lab');
-    expect((await resolve()).name).toBe('lab');
-  });
-
   test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which does not exist', async (name) => {
     configure({ profile: 'lab', profiles: { lab: LAB } });
     expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('not_found');

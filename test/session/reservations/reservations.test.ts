@@ -454,18 +454,6 @@ describe('a search whose answer is lost', () => {
     },
   );
 
-  test.each<[string, ReservationRequest]>([
-    ['another duration', { ...WINDOW, bandwidth: 60_000, duration: HOUR }],
-    ['the whole window', { ...WINDOW, bandwidth: 60_000 }],
-    ['a volume', { ...WINDOW, bandwidth: 60_000, volume: 5 }],
-  ])('under its key, %s is another request', async (_, other) => {
-    const here = await scene();
-    await create(here.reservations, { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, KEY);
-    const failure = await failureOf(() => create(here.again(), other, KEY));
-    expect(failure.code).toBe('idempotency_key_reused');
-    expect(here.sent('POST')).toBe(1);
-  });
-
   test('a service that lacks it is asked for nothing, and nothing stays unknown', async () => {
     const here = await scene({ list: false, key: false });
     const failure = await failureOf(() => create(here.reservations, { ...WINDOW, volume: 5 }));
@@ -521,13 +509,6 @@ describe('a person’s own idempotency key', () => {
       expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
     },
   );
-
-  test('another key makes another reservation', async () => {
-    const here = await scene();
-    await create(here.reservations, LATER, KEY);
-    await create(here.reservations, LATER, { idempotencyKey: 'another' });
-    expect(await here.onServer()).toHaveLength(2);
-  });
 
   test.each<[string, Partial<ReservationRequest>]>([
     ['bandwidth', { bandwidth: 5 }],
