@@ -31,12 +31,6 @@ export interface RequestParts {
   body?: object;
 }
 
-/** The headers that carry tokens, and the tokens, which no output may show. */
-export interface TokenHeaders {
-  headers: Record<string, string>;
-  secrets: readonly Secret[];
-}
-
 /** A request to a route of the service at `address`. */
 export function requestTo(address: string, name: RouteName, parts: RequestParts): Outgoing {
   const { values = {}, query = {}, headers, accept, body } = parts;
