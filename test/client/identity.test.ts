@@ -201,25 +201,6 @@ describe('a login', () => {
     const forms = [...odd.forms('/device/auth'), ...odd.forms('/token')];
     expect(forms.map(({ resource }) => resource)).toEqual([audience, audience, audience]);
   });
-
-  test('reads the discovery document once', async () => {
-    const odd = provider({});
-    await logIn(odd);
-    await odd.client.refresh(new Secret('refresh'));
-    expect(odd.sent.filter(({ method }) => method === 'GET')).toHaveLength(1);
-  });
-
-  test('accepts a reply without optional members', async () => {
-    const token = () => json({ access_token: 'access', token_type: 'bearer' });
-    const odd = provider({ device: { verification_uri_complete: undefined }, token: [token] });
-    const login = await odd.client.startLogin('openid');
-    expect(login.verificationUriComplete).toBeUndefined();
-    expect(await login.wait(never)).toEqual({
-      accessToken: ACCESS,
-      refreshToken: undefined,
-      expiresAt: undefined,
-    });
-  });
 });
 
 test.each([

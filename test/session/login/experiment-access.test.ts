@@ -196,7 +196,6 @@ describe('the profile’s command', () => {
     ['the chosen one', { wanted: 'one', project: 'p' }, 'p', []],
     ["the named experiment's", { wanted: 'one' }, IDS.project, [LISTED]],
     ["the only experiment's", {}, IDS.project, [LISTED, LISTED]],
-    ['the only active one', { wanted: 'unknown' }, OTHER_PROJECT, [LISTED, 'projects']],
   ])('gets the project, where it needs one: %s', async (_, options, project, asked) => {
     const found = await access({ tokenFrom, places: ['give', '{project}'], ...options }, { [ONE]: 'one' });
     expect([placed?.project, found.asked]).toEqual([project, asked]);

@@ -433,13 +433,6 @@ describe('changing a profile', () => {
     new Profiles(folder, {}).set(name, { set: settings, unset });
   const content = () => JSON.parse(readFileSync(file, 'utf8'));
 
-  test('creates it, adds keys and removes keys', async () => {
-    await set('lab', { ...LAB, clientId: 'client' });
-    await set('lab', { scope: 'openid' }, ['clientId']);
-    expect(content()).toEqual({ profiles: { lab: { ...LAB, scope: 'openid' } } });
-    expect(await resolve('lab')).toMatchObject({ ...LAB, scope: 'openid', clientId: 'slices-conn' });
-  });
-
   test('changes nothing when a variable is invalid, because the profile could not be shown', async () => {
     const profiles = new Profiles(folder, { SLICES_CONN_BASE_URL: 'https://user:canary@conn.lab.example' });
     const failure = await failureOf(() => profiles.set('lab', { set: LAB, unset: [] }));
@@ -596,20 +589,6 @@ describe('removing a profile', () => {
       later: 1,
       profiles: { other: LAB },
     });
-  });
-
-  test('that is preferred removes the preference', async () => {
-    configure({ profile: 'lab', profiles: { lab: LAB } });
-    expect(await remove('lab')).toMatchObject({ wasPreferred: true });
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ profiles: {} });
-    expect((await resolve()).name).toBe('local');
-  });
-
-  test('that is built in restores its defaults', async () => {
-    configure({ profiles: { local: { project: 'demo', baseUrl: 'https://conn.lab.example' } } });
-    expect(await remove('local')).toEqual({ builtIn: true, removed: true, wasPreferred: false });
-    expect(await resolve('local')).toMatchObject({ baseUrl: 'http://127.0.0.1:4280' });
-    expect(await remove('local')).toEqual({ builtIn: true, removed: false, wasPreferred: false });
   });
 
   test.each(['nope', '__proto__', 'constructor', ''])(

@@ -353,17 +353,11 @@ describe('an answer that is lost', () => {
     expect((await here.again().list()).items).toEqual([]);
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
   });
-
-  test('a service without a description has no extensions: nothing else is asked', async () => {
-    const here = await scene(NONE);
-    here.fates['POST'] = [replyLost];
-    await failureOf(() => create(here.reservations, LATER));
-    expect([here.sent('POST'), here.sent('GET')]).toEqual([1, 0]);
-  });
 });
 
 describe('a change that was refused', () => {
   test.each<[keyof typeof CHANGES, string, Fate]>([
+    ['create', 'a refusal', answering(refusing(422, 'bandwidth_unavailable'))],
     ['update', 'row 43: the service says that it did nothing', answering(nothingDone)],
     ['update', 'a refusal', answering(refusing(422, 'bandwidth_unavailable'))],
     ['deletion', 'a refusal', answering(refusing(403, 'role_not_allowed'))],
@@ -464,20 +458,6 @@ describe('a search whose answer is lost', () => {
 });
 
 describe('a refused create request', () => {
-  test.each(['site_invalid', 'bandwidth'])(
-    '%s: no request is repeated, and the entry is marked as refused',
-    async (what) => {
-      const here = await scene();
-      const wrong =
-        what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
-      const { facts } = await failureOf(() => create(here.reservations, wrong));
-      expect(facts.maybeDone).toBeUndefined();
-      expect(here.sent('POST')).toBe(1);
-      expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
-      expect((await here.reservations.list()).items).toEqual([]);
-    },
-  );
-
   test.each<[string, Fate]>([
     ['nobody is there', unreachable],
     ['the service says that it did nothing', answering(nothingDone)],
@@ -826,16 +806,5 @@ describe('changes that are made together', () => {
       'made-2 delete unknown id',
       'made-3/1 reserve unknown id',
     ]);
-  });
-
-  test('a service without batches: not_supported, and nothing is sent', async () => {
-    const here = await scene({ list: true, key: false });
-    const items: ChangeItem[] = ['one', 'two'].map((name) => ({
-      action: 'create',
-      request: { ...LATER, name },
-    }));
-    expect((await failureOf(() => here.reservations.change(items))).code).toBe('not_supported');
-    expect(here.sent('POST')).toBe(0);
-    expect((await here.reservations.list()).items).toEqual([]);
   });
 });
