@@ -1,23 +1,21 @@
 import { http, type RequestHandler } from 'msw';
 import { describe, expect, test } from 'vitest';
-import { type ConnectivityClient, createConnectivityClient } from '../../src/client/connectivity.ts';
+import type { ConnectivityClient } from '../../src/client/connectivity.ts';
 import type { ProofOptions } from '../../src/client/proof.ts';
 import type { ConnectivityClientOptions } from '../../src/client/service-requests.ts';
-import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
 import type { ReservationRequest } from '../../src/contract/reservation-request.ts';
 import { Secret } from '../../src/contract/secret.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { create, rehearse, remove, update } from '../fixtures/single-changes.ts';
-import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS, trustIn } from '../fixtures/tokens.ts';
-import { type Answer, answeredBy, inTurn } from './answers.ts';
+import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, SECONDS } from '../fixtures/tokens.ts';
+import { type Answer, BASE, clientOf, described, inTurn, key, PATH, signed } from './answers.ts';
 import { cut, html, json, jwt, text } from './replies.ts';
 
-const BASE = 'https://conn.example.org';
-const PATH = `${BASE}/apis/v1alpha1/connectivity`;
-const key = makeKey();
+const DESCRIBED = http.get(`${BASE}/api-spec`, described);
 const USER_TOKEN = makeToken(key, claimsOf('user'));
 const EXPERIMENT_TOKEN = makeToken(key, claimsOf('experiment'));
+const TOKENS = { userToken: USER_TOKEN, experimentToken: EXPERIMENT_TOKEN };
 const OTHER_ID = 'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
 const OTHER_EXPERIMENT = 'exp_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4r';
 
@@ -31,22 +29,9 @@ const REQUEST: ReservationRequest = {
 };
 
 /** A client of a service that gives these answers to every request. */
-function service(...answers: (Response | Answer)[]) {
-  return serviceWith({}, ...inTurn(...answers));
-}
-
-function serviceWith(options: Partial<ConnectivityClientOptions>, ...handlers: RequestHandler[]) {
-  const { fetch, sent } = answeredBy(...handlers);
-  const client = createConnectivityClient({
-    fetch,
-    baseUrl: BASE,
-    userToken: async () => new Secret(USER_TOKEN),
-    experimentToken: async () => new Secret(EXPERIMENT_TOKEN),
-    trust: trustIn(key),
-    ...options,
-  });
-  return { client, sent };
-}
+const service = (...answers: (Response | Answer)[]) => clientOf(inTurn(...answers), TOKENS);
+const serviceWith = (options: Partial<ConnectivityClientOptions>, ...handlers: RequestHandler[]) =>
+  clientOf(handlers, { ...TOKENS, ...options });
 
 /** The service's answer about all reservations, and about one. */
 const post = (answer: Answer) => http.post(PATH, answer);
@@ -54,22 +39,10 @@ const getOne = (answer: Answer) => http.get(`${PATH}/:id`, answer);
 const putOne = (answer: Answer) => http.put(`${PATH}/:id`, answer);
 const deleteOne = (answer: Answer) => http.delete(`${PATH}/:id`, answer);
 
-/** The description of a service with every extension. */
-const described = http.get(`${BASE}/api-spec`, () => json(openapi));
-
 /** A reservation in JSON. A member that is undefined is left out. */
 type Wire = Readonly<Partial<Record<keyof Reservation, unknown>>>;
 
 const wire = (changes: Wire = {}): object => ({ ...RESERVATION, ...changes });
-
-/** The signed form of a reservation. */
-function signed(changes: Wire = {}, claims: Readonly<Record<string, unknown>> = {}, signer = key): string {
-  const connectivity = wire(changes);
-  return makeToken(
-    signer,
-    claimsOf('connectivity', { sub: changes.id ?? IDS.reservation, connectivity, ...claims }),
-  );
-}
 
 /** The three methods that verify their answer, each for {@link RESERVATION}. */
 const PROVING: [string, (client: ConnectivityClient, proof?: ProofOptions) => Promise<unknown>][] = [
@@ -426,7 +399,7 @@ describe('a dry run', () => {
   test('asks for JSON and books nothing', async () => {
     const { client, sent } = serviceWith(
       {},
-      described,
+      DESCRIBED,
       ...inTurn(json(wire()), json(wire({ start_date: new Date(NOW).toISOString() }))),
     );
     expect(await rehearse(client, REQUEST)).toEqual(RESERVATION);
@@ -439,7 +412,7 @@ describe('a dry run', () => {
   test('has created a reservation when the service ignores dry_run, and the failure names it', async () => {
     const { client } = serviceWith(
       {},
-      described,
+      DESCRIBED,
       post(() => json(wire(), 201)),
     );
     const failure = await failureOf(() => rehearse(client, REQUEST));
@@ -520,7 +493,7 @@ describe('list', () => {
   ])('%s with %i is not taken for a missing list', async (code, status) => {
     const { client } = serviceWith(
       {},
-      described,
+      DESCRIBED,
       http.get(PATH, () => html(status)),
     );
     expect((await failureOf(() => client.list())).code).toBe(code);
@@ -533,7 +506,7 @@ describe('list', () => {
     ['half an object', () => text('{"items":[', 'application/json')],
     ['a list of something else', () => json({ items: [{ id: 'x' }] })],
   ])('that is %s is exit 9', async (_, reply) => {
-    const { client } = serviceWith({}, described, http.get(PATH, reply));
+    const { client } = serviceWith({}, DESCRIBED, http.get(PATH, reply));
     expect((await failureOf(() => client.list())).code).toBe('reply_invalid');
     expect((await failureOf(() => service(reply()).client.links())).code).toBe('reply_invalid');
   });
