@@ -227,17 +227,12 @@ describe('keys', () => {
   const own = jwkOf(p256.privateKey);
   test.each<[string, string | JWK]>([
     ['P-384 in PEM', pem(p384)],
-    ['secp256k1 in PEM', pem(k256)],
-    ['Ed25519 in PEM', pem(ed)],
     ['RSA in PEM', pem(rsa)],
-    ['P-384 as JWK', text(jwkOf(p384))],
     ['secp256k1 as JWK', text(jwkOf(k256))],
     ['Ed25519 as JWK', text(jwkOf(ed))],
-    ['RSA as JWK', text(jwkOf(rsa))],
     ['a symmetric JWK', text({ kty: 'oct', k: 'AAAA' })],
     ['P-384 that says P-256', { ...jwkOf(p384), crv: 'P-256' }],
     ['a public JWK', publicOnly],
-    ['the text of a public JWK', text({ ...publicOnly })],
     ['an empty d', { ...own, d: '' }],
     ['a d of zeros', { ...own, d: Buffer.alloc(32).toString('base64url') }],
     ["another key's x and y", text({ ...own, x, y })],
@@ -251,11 +246,8 @@ describe('keys', () => {
     ['a broken PEM', pem(p256.privateKey).replace(/^M.{20}/m, '')],
     ['a PEM without a body', '-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n'],
     ['a key set', text({ keys: [own] })],
-    ['nothing', ''],
     ['garbage', 'garbage'],
     ['null', 'null'],
-    ['a number', '5'],
-    ['a list', '[]'],
     ['broken JSON', text({ ...own }).slice(0, -1)],
   ])('no signing key: %s', async (_, from) => {
     await expect(importSigningKey(from)).rejects.toBeInstanceOf(KeyFormatError);
