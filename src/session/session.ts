@@ -9,7 +9,7 @@ import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
 import type { TokenStatus } from '../tokens/status-list.ts';
-import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
+import { IAT_LEEWAY, type VerifiedToken } from '../tokens/verify.ts';
 import { chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
 import {
@@ -22,7 +22,7 @@ import {
   withTokenAdvice,
 } from './login/experiment-access.ts';
 import { isSpent, renewing } from './login/login-tokens.ts';
-import { keySetUrl, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
+import { keySetUrl, type TrustByKind, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
 import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
@@ -72,7 +72,7 @@ export class Session {
   /** The experiment's reservations, each recorded in the ledger. */
   readonly reservations: Reservations;
   /** The trusted issuers of each kind of token: only the profile's own services. */
-  readonly trust: Readonly<Record<TokenKind, Trust>>;
+  readonly trust: TrustByKind;
   /** Sends a request without a token, for public data such as key sets. */
   readonly send: Send;
   /** The login, and where tokens come from. */
@@ -114,7 +114,7 @@ export class Session {
     const service = {
       ...profile,
       ...LIMITED_ALREADY,
-      ...{ send, userToken, trust: this.trust.connectivity },
+      ...{ send, userToken, trust: this.trust('connectivity') },
       placementFix: ownCommand('profile', 'set', profile.name, `tokenPlacement=${other}`),
       readYaml: async (text: string): Promise<unknown> => (await import('yaml')).parse(text),
     };
@@ -332,7 +332,7 @@ export class Session {
    */
   async statusOf(
     { iss, iat, status }: ConnectivityClaims,
-    { keys = forIssuer(this.trust.connectivity.issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
+    { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
   ): Promise<TokenStatus | undefined> {
     const { statusLists } = await import('../tokens/status-list.ts');
     const asked = statusLists({ ...LIMITED_ALREADY, send: this.send, now: this.#options.now });
