@@ -1,7 +1,7 @@
 import * as oauth from 'openid-client';
 import { ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../contract/ci-rules.ts';
 import { issuerName } from '../contract/issuer-address.ts';
-import { isTokenText, Secret } from '../contract/secret.ts';
+import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Send } from '../contract/sending.ts';
 import { replyTo } from './exchange.ts';
 import { codeExpired, failureOf, invalid, noLogin, ProviderAway, refused } from './identity-failure.ts';
@@ -191,10 +191,12 @@ async function discover(options: IdentityClientOptions): Promise<oauth.Configura
   config.timeout = LIBRARY_TIMEOUT_S;
   config[oauth.customFetch] = async (url, { body, headers, method, signal }) => {
     const form = body instanceof URLSearchParams ? body : new URLSearchParams();
-    // A provider may repeat the codes and tokens that were sent in its error.
-    const secrets = SENT_SECRETS.flatMap((name) => form.get(name) || []).map((text) => new Secret(text));
     const request = { method, url, headers, signal, body: form.toString() };
-    return lenientReply((await replyTo(send, request, secrets)).reply, form, authUrl);
+    const { reply } = await replyTo(send, request);
+    // A provider may repeat the codes and tokens that were sent in its error. A refresh may well answer with what was sent.
+    const secrets = SENT_SECRETS.flatMap((name) => form.get(name) || []).map((text) => new Secret(text));
+    const text = reply.status < 400 ? reply.text : withoutSecrets(reply.text, secrets);
+    return lenientReply({ ...reply, text }, form, authUrl);
   };
   return config;
 }

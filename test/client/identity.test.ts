@@ -615,11 +615,11 @@ describe('row 4: the discovery document', () => {
 });
 
 describe('row 18: a refresh', () => {
-  test('sends the token once, in the body', async () => {
-    const odd = provider({});
+  test('sends the token once, in the body, and takes it back where the provider keeps it', async () => {
+    const odd = provider({ token: [() => json({ ...TOKENS, refresh_token: 'old' })] });
     expect(await odd.client.refresh(new Secret('old'))).toEqual({
       accessToken: ACCESS,
-      refreshToken: REFRESH,
+      refreshToken: secretOf('old'),
       expiresAt: clock + 3_600_000,
     });
     expect(odd.forms('/token')).toEqual([
