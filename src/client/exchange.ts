@@ -6,14 +6,16 @@ import { readJson } from '../contract/json.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { inOneText } from '../contract/said.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
-import type { Outgoing, Send } from '../contract/sending.ts';
+import type { Outgoing, Send, Transport } from '../contract/sending.ts';
 import { isRefusal, type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** The most that is read of a reply, in bytes: 1 MiB (THREATS.md 10). */
 export const MAX_REPLY = 1_048_576;
 
-/** How long the exported clients wait for a reply unless told otherwise, in milliseconds (THREATS.md 53). */
-export const REPLY_TIMEOUT = 60_000;
+/** How long clients wait for a reply unless told otherwise, in milliseconds (THREATS.md 53). A `send` has a limit of its own. */
+export function limitOf({ send }: Transport): number {
+  return send ? Number.POSITIVE_INFINITY : 60_000;
+}
 
 /** The parameters of a query; those without a value are left out. */
 export type Query = Readonly<Record<string, string | undefined>>;

@@ -8,7 +8,7 @@ import {
   bearerHeader,
   exchange,
   headerToken,
-  REPLY_TIMEOUT,
+  limitOf,
   type RequestParts,
   readTokenInput,
   requestTo,
@@ -81,7 +81,7 @@ export interface ServiceRequests {
 export function serviceRequests(
   options: Omit<ConnectivityClientOptions, 'fetch'> & Transport,
 ): ServiceRequests {
-  const { baseUrl, trust, tokenPlacement = 'user', timeout = REPLY_TIMEOUT } = options;
+  const { baseUrl, trust, tokenPlacement = 'user', timeout = limitOf(options) } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
   const transport = sendFrom(options);
   const now = trust.now ?? Date.now;

