@@ -30,7 +30,7 @@ export interface ExperimentAccessOptions {
   /** Its experiment and project are those where the command names none. */
   profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand'>;
   connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
-  portal: PortalClient;
+  portal: Pick<PortalClient, 'projects' | 'experiments' | 'experimentToken'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** See {@link ChoiceOptions}. */

@@ -157,7 +157,7 @@ const MAX_REPLY = 65_536;
 /** The needs of {@link jobToken}. */
 interface JobTokenOptions {
   profile: Profile;
-  identity: () => Promise<IdentityClient>;
+  identity: () => Promise<Pick<IdentityClient, 'exchange'>>;
   /** Where the token of a job with this name is kept. */
   credentialsOf: (name: string) => Credentials;
   /** Milliseconds since the Unix epoch. */

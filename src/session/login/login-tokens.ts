@@ -179,7 +179,7 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
 
 /** Ends a login at the identity provider, by its refresh token if any. @returns false where it offers none */
 export async function revokeLogin(
-  identity: () => Promise<IdentityClient>,
+  identity: () => Promise<Pick<IdentityClient, 'revoke'>>,
   { refreshToken, accessToken }: Pick<StoredCredentials, 'refreshToken' | 'accessToken'>,
 ): Promise<boolean> {
   const client = await identity();
