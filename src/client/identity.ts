@@ -3,6 +3,7 @@ import { ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../contract/ci-rules.ts';
 import { issuerName } from '../contract/issuer-address.ts';
 import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Send } from '../contract/sending.ts';
+import { renewing } from '../tokens/shared-copy.ts';
 import { replyTo } from './exchange.ts';
 import { codeExpired, failureOf, invalid, noLogin, ProviderAway, refused } from './identity-failure.ts';
 import { lenientReply, publishedMetadata } from './identity-replies.ts';
@@ -95,13 +96,11 @@ const MAX_POLL_PAUSE_S = 60;
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
   const { authUrl, audience, now, sleep } = options;
   const resource: Record<string, string> = audience === undefined ? {} : { resource: audience };
-  let discovered: Promise<oauth.Configuration> | undefined;
-  // A failed discovery is not kept: the next call tries again.
-  const configuration = () =>
-    (discovered ??= discover(options).catch((error: unknown) => {
-      discovered = undefined;
-      throw error;
-    }));
+  const configuration = renewing(
+    () => discover(options),
+    now,
+    () => true,
+  );
 
   /** Tokens as the library gives them, or the failure for its error. */
   async function granted(asking: Promise<oauth.TokenEndpointResponse>): Promise<IssuedTokens> {

@@ -8,6 +8,7 @@ import { forIssuer } from '../contract/issuer-address.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
+import { renewing } from '../tokens/shared-copy.ts';
 import type { TokenStatus } from '../tokens/status-list.ts';
 import { IAT_LEEWAY, type VerifiedToken } from '../tokens/verify.ts';
 import { chooseOne, type Picker } from './choice.ts';
@@ -21,7 +22,7 @@ import {
   ofNamedProject,
   withTokenAdvice,
 } from './login/experiment-access.ts';
-import { isSpent, renewing } from './login/login-tokens.ts';
+import { isSpent } from './login/login-tokens.ts';
 import { keySetUrl, type TrustByKind, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';

@@ -4,6 +4,7 @@ import { Failure, mayBeRepeated } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { Secret } from '../../contract/secret.ts';
 import { claimedExpiry, claimedIssue } from '../../tokens/claimed.ts';
+import { renewing } from '../../tokens/shared-copy.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import { type Credentials, isAlmostOver, type StoredCredentials } from './credentials.ts';
 import type { TokenSource } from './token-source.ts';
@@ -12,37 +13,6 @@ import type { TokenSource } from './token-source.ts';
 export function isSpent(token: Secret, now: number): boolean {
   const text = token.reveal();
   return isAlmostOver({ issuedAt: claimedIssue(text) ?? 0, expiresAt: claimedExpiry(text) }, now);
-}
-
-/**
- * A value that is made once for all calls, and again when it is not good any more. A failure is not kept: the next call may
- * succeed.
- *
- * @param now milliseconds
- * @param isGood whether a value still serves that was asked for at this instant, in milliseconds
- */
-export function renewing<Value>(
-  make: () => Promise<Value>,
-  now: () => number,
-  isGood: (value: Value, askedAt: number) => boolean,
-): () => Promise<Value> {
-  let held: { value: Promise<Value>; askedAt: number } | undefined;
-  const ask = (): Promise<Value> => {
-    const asked = { value: make(), askedAt: now() };
-    held = asked;
-    asked.value.catch(() => {
-      if (held === asked) held = undefined;
-    });
-    return asked.value;
-  };
-  return async () => {
-    const before = held;
-    if (!before) return ask();
-    const value = await before.value;
-    if (isGood(value, before.askedAt)) return value;
-    // Of several calls at once, the first one asks for all.
-    return held === before || !held ? ask() : held.value;
-  };
 }
 
 /**

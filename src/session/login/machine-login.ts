@@ -3,10 +3,11 @@ import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { Failure } from '../../contract/failure.ts';
 import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
+import { renewing } from '../../tokens/shared-copy.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import { isAlmostOver } from './credentials.ts';
 import { heldKind, heldText } from './given-tokens.ts';
-import { renewing, revokeLogin } from './login-tokens.ts';
+import { revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A login for a machine (cli/README.md, "Commands"). Nothing of it is stored here. */
