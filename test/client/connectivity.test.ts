@@ -74,21 +74,6 @@ describe('requests', () => {
     });
   });
 
-  test('update sends the whole body, with unchanged and changed members', async () => {
-    const end = REQUEST.end + 3_600_000;
-    const { client, sent } = service(jwt(signed({ end_date: new Date(end).toISOString() })));
-    await update(client, RESERVATION, { end });
-    expect(methodsAndAddresses(sent)).toEqual([`PUT /${IDS.reservation}`]);
-    expect(JSON.parse(sent[0]?.body ?? '')).toEqual({
-      site1: 'be-gent1',
-      site2: 'pl-poznan1',
-      bandwidth: '1000',
-      start_date: RESERVATION.start_date,
-      end_date: new Date(end).toISOString(),
-      tokens: [USER_TOKEN],
-    });
-  });
-
   test.each<[string, (client: ConnectivityClient) => Promise<unknown>, Response]>([
     ['reserve', (client) => create(client, REQUEST), jwt(signed(), 201)],
     ['show', (client) => client.show(IDS.reservation), jwt(signed())],

@@ -41,24 +41,6 @@ const experiment = {
 };
 
 describe('requests', () => {
-  test.each<[string, (client: PortalClient) => Promise<unknown>, RequestHandler]>([
-    ['projects', (client) => client.projects(), projects(() => json({ projects: [] }))],
-    ['experiments', (client) => client.experiments(), experiments(() => json({ experiments: [] }))],
-    ['projectToken', (client) => client.projectToken(IDS.project), oneProject(() => jwt(TOKEN))],
-    ['experimentToken', (client) => client.experimentToken(IDS.experiment), oneExperiment(() => jwt(TOKEN))],
-    [
-      'createExperiment',
-      (client) => client.createExperiment(experiment),
-      newExperiment(() => json({ id: IDS.experiment }, 201)),
-    ],
-  ])('%s goes to its address with the user token, and follows no redirect', async (_, call, handler) => {
-    const { client, sent } = portal(handler);
-    await call(client);
-    expect(sent).toHaveLength(1);
-    expect(sent[0]?.headers.get('authorization')).toBe('Bearer user-token');
-    expect(sent[0]?.redirect).toBe('manual');
-  });
-
   test('createExperiment may have taken effect when its answer can’t be read', async () => {
     const { client } = portal(newExperiment(() => html()));
     expect(await failureOf(() => client.createExperiment(experiment))).toMatchObject({
