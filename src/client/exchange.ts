@@ -1,25 +1,21 @@
 import * as v from 'valibot';
-import {
-  bodyOf,
-  type CappedBytes,
-  readUpTo,
-  TimeLimitError,
-  withinTime,
-} from '../contract/bounded-reading.ts';
+import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { isMistake, refusedValue } from '../contract/foreign-errors.ts';
 import { readJson } from '../contract/json.ts';
 import { JWT_TYPE, ROUTES, type RouteName, routePath } from '../contract/routes.ts';
 import { inOneText } from '../contract/said.ts';
 import { Secret, withoutSecrets, withoutTokens } from '../contract/secret.ts';
-import type { Incoming, Outgoing, Send } from '../contract/sending.ts';
+import type { Outgoing, Send, Transport } from '../contract/sending.ts';
 import { isRefusal, type Reply, replyFailure, saysNothingWasDone } from './reply-failure.ts';
 
 /** The most that is read of a reply, in bytes: 1 MiB (THREATS.md 10). */
 export const MAX_REPLY = 1_048_576;
 
-/** How long the exported clients wait for a reply unless told otherwise, in milliseconds (THREATS.md 53). */
-export const REPLY_TIMEOUT = 60_000;
+/** How long clients wait for a reply unless told otherwise, in milliseconds (THREATS.md 53). A `send` has a limit of its own. */
+export function limitOf({ send }: Transport): number {
+  return send ? Number.POSITIVE_INFINITY : 60_000;
+}
 
 /** The parameters of a query; those without a value are left out. */
 export type Query = Readonly<Record<string, string | undefined>>;
@@ -35,12 +31,6 @@ export interface RequestParts {
   accept: string;
   /** Sent as JSON. */
   body?: object;
-}
-
-/** The headers that carry tokens, and the tokens, which no output may show. */
-export interface TokenHeaders {
-  headers: Record<string, string>;
-  secrets: readonly Secret[];
 }
 
 /** A request to a route of the service at `address`. */
@@ -75,37 +65,10 @@ export async function exchange(
   secrets: readonly Secret[] = [],
   timeout = Number.POSITIVE_INFINITY,
 ): Promise<Reply> {
+  const { reply, whole } = await replyTo(send, request, secrets, timeout);
   const { method, url } = request;
   const { origin } = new URL(url);
-  let response: Incoming;
-  let body: CappedBytes;
-  try {
-    [response, body] = await withinTime(timeout, async (signal) => {
-      const limited = timeout === Number.POSITIVE_INFINITY ? request : { ...request, signal };
-      const reply = await send(limited).catch((error: unknown) => {
-        throw isMistake(error) ? mistakeAt(method, error) : error;
-      });
-      return [reply, await readUpTo(bodyOf(reply), MAX_REPLY)];
-    });
-  } catch (cause) {
-    if (cause instanceof Failure) throw cause;
-    const late = cause instanceof TimeLimitError;
-    const message = late
-      ? `${origin} did not answer within ${timeout / 1000} s.`
-      : `No reply from ${origin}.`;
-    throw new Failure(late ? 'timeout' : 'network', message, {
-      ...(method === 'GET' ? { retryable: true } : MAYBE_DONE),
-      cause,
-    });
-  }
-  const { status, headers } = response;
-  const type =
-    withoutSecrets(headers.get('content-type') ?? '', secrets)
-      .split(';')[0]
-      ?.trim()
-      .toLowerCase() ?? '';
-  const text = withoutSecrets(new TextDecoder().decode(body.bytes), secrets);
-  const reply: Reply = { status, headers, type, text };
+  const { status } = reply;
   const unsure = method === 'GET' ? {} : { maybeDone: true };
   if (status >= 300 && status < 400) {
     throw new Failure('reply_invalid', `${origin} answered with a redirect, which is not followed.`, {
@@ -117,11 +80,44 @@ export async function exchange(
   if (status < 200 || status > 299) throw unsuccessful(reply, method);
   // Some services answer a refusal with 200: its body has no reservation.
   if (isRefusal(reply)) throw replyFailure(reply);
-  if (body.whole) return reply;
+  if (whole) return reply;
   throw new Failure('reply_invalid', `The reply is larger than ${MAX_REPLY} bytes.`, {
     httpStatus: status,
     ...unsure,
   });
+}
+
+/** Sends a request and reads the reply, whatever its status, up to {@link MAX_REPLY}; see {@link exchange}. */
+export async function replyTo(
+  send: Send,
+  request: Outgoing,
+  secrets: readonly Secret[] = [],
+  timeout = Number.POSITIVE_INFINITY,
+): Promise<{ reply: Reply; whole: boolean }> {
+  const { method, url } = request;
+  try {
+    return await withinTime(timeout, async (signal) => {
+      const limited = timeout === Number.POSITIVE_INFINITY ? request : { ...request, signal };
+      const { status, headers, body } = await send(limited).catch((error: unknown) => {
+        throw isMistake(error) ? mistakeAt(method, error) : error;
+      });
+      const { bytes, whole } = await readUpTo(bodyOf({ body }), MAX_REPLY);
+      const [type = ''] = withoutSecrets(headers.get('content-type') ?? '', secrets).split(';');
+      const text = withoutSecrets(new TextDecoder().decode(bytes), secrets);
+      return { reply: { status, headers, type: type.trim().toLowerCase(), text }, whole };
+    });
+  } catch (cause) {
+    if (cause instanceof Failure) throw cause;
+    const late = cause instanceof TimeLimitError;
+    const { origin } = new URL(url);
+    const message = late
+      ? `${origin} did not answer within ${timeout / 1000} s.`
+      : `No reply from ${origin}.`;
+    throw new Failure(late ? 'timeout' : 'network', message, {
+      ...(method === 'GET' ? { retryable: true } : MAYBE_DONE),
+      cause,
+    });
+  }
 }
 
 /** The outcome is unknown: it must be looked up before another attempt (THREATS.md 43). */

@@ -5,6 +5,7 @@ import { isWithin } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { EXTENSIONS, EXTENSIONS_MEMBER, ROUTES, SITES_MEMBER } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
+import { renewing } from '../tokens/shared-copy.ts';
 import { exchange } from './exchange.ts';
 
 /** The name of an extension of the API. */
@@ -66,16 +67,8 @@ export function rememberedFeatures(
   now: () => number,
   readYaml?: ReadYaml,
 ): () => Promise<ServiceFeatures> {
-  let read: { at: number; features: Promise<ServiceFeatures> } | undefined;
-  return () => {
-    if (read && isWithin(read.at, DESCRIPTION_TTL_MS, now())) return read.features;
-    const current = { at: now(), features: readFeatures(send, baseUrl, readYaml) };
-    current.features.catch(() => {
-      if (read === current) read = undefined;
-    });
-    read = current;
-    return current.features;
-  };
+  const read = () => readFeatures(send, baseUrl, readYaml);
+  return renewing(read, now, (_, askedAt) => isWithin(askedAt, DESCRIPTION_TTL_MS, now()));
 }
 
 /** The extensions of a service; undefined where it answers without a description. @throws Failure where no answer came */

@@ -1,91 +1,41 @@
 import * as oauth from 'openid-client';
 import { Failure, shellWord } from '../contract/failure.ts';
-import { errorCode } from '../contract/foreign-errors.ts';
 import { isServiceAddress } from '../contract/issuer-address.ts';
-import { isObject, readJson } from '../contract/json.ts';
+import type { Reply } from './reply-failure.ts';
 
-/** The reply that an error of the library is about. */
-export function replyOf(error: unknown): Response | undefined {
-  const found = causes(error).flatMap((cause) =>
-    cause instanceof Error && 'response' in cause ? [cause, cause.response] : [cause],
-  );
-  return found.find((cause) => cause instanceof Response);
+/** The failure for an error of the library: of a request, of a reply, or of the provider. @throws a mistake in a program as it is */
+export function failureOf(error: unknown): Failure {
+  if (error instanceof oauth.ResponseBodyError) return refused(error);
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof Failure) return cause;
+  if (!(error instanceof oauth.ClientError)) throw error;
+  return invalid(String(error));
 }
 
-/** Whether another attempt may succeed: no reply came, or one with 408, 429 or 5xx. */
-export function isTemporary(error: unknown): boolean {
-  const reply = replyOf(error);
-  if (reply) return reply.status === 429 || reply.status === 408 || reply.status >= 500;
-  const code = connectionProblem(error)?.code;
-  return code === 'network' || code === 'timeout';
-}
+/** A provider that can't answer now: 408, 429 and 5xx. */
+export class ProviderAway extends Failure {
+  /** The pause that it asks for, in seconds; 0 where it does not. */
+  readonly pause: number;
 
-/** Why no reply came: our transport's failure, the library's time limit, or the connection's error in another `fetch`; undefined for a mistake of ours. */
-function connectionProblem(error: unknown): Failure | undefined {
-  // Our transport's failure, which the library may have wrapped in its own errors.
-  const own = causes(error).find((cause) => cause instanceof Failure);
-  if (own) return own;
-  const isTimeout = error instanceof oauth.ClientError && error.code === 'OAUTH_TIMEOUT';
-  if (isTimeout)
-    return new Failure('timeout', 'The identity provider did not answer in time.', { retryable: true });
-  const isConnection = causes(error).some((cause) =>
-    /^(?:ECONN|EPIPE|ETIMEDOUT|UND_ERR)/.test(errorCode(cause)),
-  );
-  if (replyOf(error) || !(error instanceof Error) || !isConnection) return undefined;
-  return new Failure('network', "The identity provider can't be reached.", {
-    retryable: true,
-    why: error.message,
-  });
-}
-
-/** Why a provider is not available, as its reply says (RFC 6749 §5.2, `error_description`); undefined where that is no such JSON. */
-export async function saidBy(error: unknown): Promise<string | undefined> {
-  const reply = replyOf(error);
-  if (!reply || reply.status < 500 || reply.bodyUsed) return undefined;
-  const reading = readJson(await reply.text().catch(() => ''));
-  const said = reading.ok && isObject(reading.value) ? reading.value['error_description'] : undefined;
-  return typeof said === 'string' && said !== '' ? said : undefined;
-}
-
-/** The pause that a reply asks for, in seconds; 0 where it does not. */
-export function retryAfter(error: unknown): number {
-  const text = replyOf(error)?.headers.get('retry-after') ?? '';
-  return /^\d{1,3}$/.test(text) ? Number(text) : 0;
-}
-
-/**
- * The failure for an error of the library, of a fetch or of a reply.
- *
- * @param said what the provider said of itself where it is not available; see {@link saidBy}
- */
-export function failureOf(error: unknown, authUrl: string, said?: string): Failure {
-  if (error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429)
-    return refused(error);
-  const reply = replyOf(error);
-  const httpStatus = reply?.status ?? 0;
-  if (httpStatus >= 500 || httpStatus === 429) {
-    return unavailable(authUrl, httpStatus, said);
+  /** @param said why, in its own words */
+  constructor(authUrl: string, { status, headers }: Reply, said: unknown) {
+    super('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
+      httpStatus: status,
+      retryable: true,
+      why: typeof said === 'string' && said !== '' ? said : undefined,
+    });
+    const asked = headers.get('retry-after') ?? '';
+    this.pause = /^\d{1,3}$/.test(asked) ? Number(asked) : 0;
   }
-  const problem = connectionProblem(error);
-  if (problem) return problem;
-  // A mistake in a program is told as one.
-  if (httpStatus === 0 && !(error instanceof oauth.ClientError)) throw error;
-  const why = httpStatus > 0 ? `Its status is ${httpStatus}.` : String(error);
-  // A challenge (RFC 6750 §3), not an OAuth error.
-  if (httpStatus === 401) {
-    return new Failure('request_rejected', 'The identity provider refused the request.', { why, httpStatus });
-  }
-  return invalid(why);
 }
 
-/** The failure of a provider that can't answer now. @param said why, in its own words */
-export function unavailable(authUrl: string, httpStatus: number, said: unknown): Failure {
-  return new Failure('unavailable', `The identity provider ${authUrl} is not available at the moment.`, {
-    httpStatus,
-    retryable: true,
-    why: typeof said === 'string' ? said : undefined,
-  });
+/** Whether a reply says that another one may come later. */
+export function isAway({ status }: Reply): boolean {
+  return status >= 500 || status === 429 || status === 408;
 }
+
+/** The message for a request that the provider refuses. */
+export const REFUSED = 'The identity provider refused the request.';
 
 /** What providers call it when a person denies the login, and when the code is over: RFC 8628 §3.5, Azure, OpenAM, GitHub. */
 const DENIED = ['access_denied', 'authorization_declined'];
@@ -109,7 +59,7 @@ export function refused({ error, error_description, status }: oauth.ResponseBody
     });
   }
   const isForbidden = error === 'unauthorized_client' || error === 'unsupported_grant_type';
-  return new Failure('request_rejected', 'The identity provider refused the request.', {
+  return new Failure('request_rejected', REFUSED, {
     why: isForbidden ? `${why}. This client may not log in by a device code there. ${OTHER_WAYS}` : why,
     httpStatus: status,
     ...(isForbidden ? { fix: HELP_ON_TOKENS } : {}),
@@ -158,9 +108,4 @@ export function invalid(why: string): Failure {
   return new Failure('reply_invalid', "The identity provider's answer is not valid.", {
     why,
   });
-}
-
-/** An error, and the chain of its causes, the last of which may be no error. */
-function causes(error: unknown): unknown[] {
-  return error instanceof Error ? [error, ...causes(error.cause)] : [error];
 }

@@ -1,14 +1,16 @@
 import type { ServerMetadata } from 'openid-client';
 import * as v from 'valibot';
-import { type Failure, ownCommand, shellWord } from '../contract/failure.ts';
+import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
 import { issuerName, sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson, withoutNulls } from '../contract/json.ts';
-import type { Fetch } from '../contract/sending.ts';
-import { invalid, noLogin, otherIssuer, unavailable } from './identity-failure.ts';
+import type { Send } from '../contract/sending.ts';
+import { replyTo } from './exchange.ts';
+import { invalid, isAway, noLogin, otherIssuer, ProviderAway, REFUSED } from './identity-failure.ts';
+import type { Reply } from './reply-failure.ts';
 
 /** Where a provider publishes its metadata, and what it may call itself. */
 interface PublishedAt {
-  fetch: Fetch;
+  send: Send;
   authUrl: string;
   issuer?: string;
   /** The profile that these values are from. */
@@ -71,20 +73,25 @@ function membersIn(body: string): Record<string, unknown> | undefined {
  * null or empty is absent; numbers may be texts, an `interval` of 0 is 1, and `verification_url` is an old name. Members that are not used do
  * no harm, such as an ID token.
  *
- * @throws Failure `reply_invalid` that names the member at fault
+ * @throws Failure `reply_invalid` that names the member at fault, `unavailable` for 408, 429 and 5xx
  */
-export async function lenientReply(reply: Response, form: URLSearchParams): Promise<Response> {
+export function lenientReply(reply: Reply, form: URLSearchParams, authUrl: string): Response {
   const { status } = reply;
-  if (status >= 500 || status === 429) return reply;
-  const body = await reply.clone().text();
-  const given = membersIn(body);
+  const given = membersIn(reply.text);
   const { error, error_description, ...members } = given ?? {};
+  if (isAway(reply)) throw new ProviderAway(authUrl, reply, error_description);
   if (typeof error === 'string') {
     return Response.json({ error, error_description }, { status: status < 400 ? 400 : status });
   }
+  if (status < 200 || status > 299) {
+    const why = `Its status is ${status}.`;
+    // A challenge (RFC 6750 §3), not an OAuth error.
+    if (status !== 401) throw invalid(why);
+    throw new Failure('request_rejected', REFUSED, { why, httpStatus: status });
+  }
   // A revocation answers nothing (RFC 7009 §2.2).
-  if (status < 200 || status > 299 || form.has('token')) return reply;
-  if (!given) throw invalid(kindOf(body));
+  if (form.has('token')) return new Response();
+  if (!given) throw invalid(kindOf(reply.text));
   for (const name of ['interval', 'expires_in']) {
     const { [name]: value } = members;
     if (typeof value === 'string' && /^\d{1,15}$/.test(value)) members[name] = Number(value);
@@ -97,10 +104,10 @@ export async function lenientReply(reply: Response, form: URLSearchParams): Prom
 /**
  * The metadata that a provider publishes: by OpenID Connect Discovery, else by RFC 8414, which a provider of OAuth alone has.
  *
- * @throws Failure `reply_invalid` for other metadata than is due (RFC 8414 §3.3, THREATS.md 4), `unavailable`, and what `fetch` throws
+ * @throws Failure `reply_invalid` for other metadata than is due (RFC 8414 §3.3, THREATS.md 4), `unavailable`, and what `send` throws
  */
 export async function publishedMetadata(options: PublishedAt): Promise<ServerMetadata> {
-  const { fetch, authUrl, issuer = authUrl, name } = options;
+  const { send, authUrl, issuer = authUrl, name } = options;
   const base = issuerName(authUrl);
   const { origin, pathname } = new URL(base);
   let failure: Failure | undefined;
@@ -108,11 +115,9 @@ export async function publishedMetadata(options: PublishedAt): Promise<ServerMet
     `${base}/.well-known/openid-configuration`,
     `${origin}/.well-known/oauth-authorization-server${pathname === '/' ? '' : pathname}`,
   ]) {
-    const reply = await fetch(
-      new Request(address, { headers: { accept: 'application/json' }, redirect: 'manual' }),
-    );
-    const body = await reply.text();
-    const members = membersIn(body);
+    const request = { method: 'GET', url: address, headers: { accept: 'application/json' } };
+    const { reply } = await replyTo(send, request);
+    const members = membersIn(reply.text);
     if (reply.status === 200 && members?.['issuer'] !== undefined) {
       const metadata = readAs(METADATA, members);
       if (!sameIssuer(metadata.issuer, issuer)) {
@@ -121,10 +126,9 @@ export async function publishedMetadata(options: PublishedAt): Promise<ServerMet
       checkEndpoints(metadata, options);
       return metadata as ServerMetadata;
     }
-    const isAway = reply.status >= 500 || reply.status === 429;
-    const why = reply.status === 200 ? kindOf(body) : `Its status is ${reply.status}.`;
-    failure = isAway
-      ? unavailable(authUrl, reply.status, members?.['error_description'])
+    const why = reply.status === 200 ? kindOf(reply.text) : `Its status is ${reply.status}.`;
+    failure = isAway(reply)
+      ? new ProviderAway(authUrl, reply, members?.['error_description'])
       : (failure ??
         invalid(`${address} has no metadata. ${why} Is the address right?`).with({
           fix: ownCommand('profile', 'show', name),

@@ -1,24 +1,16 @@
 import * as oauth from 'openid-client';
 import { ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../contract/ci-rules.ts';
-import { Failure } from '../contract/failure.ts';
 import { issuerName } from '../contract/issuer-address.ts';
 import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
-import type { Fetch } from '../contract/sending.ts';
-import {
-  codeExpired,
-  failureOf,
-  invalid,
-  isTemporary,
-  noLogin,
-  refused,
-  retryAfter,
-  saidBy,
-} from './identity-failure.ts';
+import type { Send } from '../contract/sending.ts';
+import { renewing } from '../tokens/shared-copy.ts';
+import { replyTo } from './exchange.ts';
+import { codeExpired, failureOf, invalid, noLogin, ProviderAway, refused } from './identity-failure.ts';
 import { lenientReply, publishedMetadata } from './identity-replies.ts';
 
 /** The needs of the identity provider's client. */
 interface IdentityClientOptions {
-  fetch: Fetch;
+  send: Send;
   /** `{auth_url}`: where the provider publishes its metadata. */
   authUrl: string;
   /**
@@ -95,22 +87,25 @@ const MAX_TOKEN_LIFETIME_S = 315_576_000;
 const MAX_ADDRESS = 2048;
 /** Longest code that a person is asked to enter, in characters. */
 const MAX_USER_CODE = 256;
-/** The library's own time limit, in seconds: longer than any limit of ours. */
+/** The library's own time limit, in seconds: longer than any limit of the transport, which must end a request first. */
 const LIBRARY_TIMEOUT_S = 3600;
 /** Longest pause between two polls, in seconds. */
 const MAX_POLL_PAUSE_S = 60;
 
-/** A client of an OAuth 2.0 identity provider over any `fetch`: device login, refresh, revocation. */
+/** A client of an OAuth 2.0 identity provider: device login, refresh, exchange, revocation. */
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
-  const { authUrl, audience, clientId, now, sleep } = options;
+  const { authUrl, audience, now, sleep } = options;
   const resource: Record<string, string> = audience === undefined ? {} : { resource: audience };
-  let discovered: Promise<oauth.Configuration> | undefined;
-  // A failed discovery is not kept: the next call tries again.
-  const configuration = () =>
-    (discovered ??= discover(options).catch((error: unknown) => {
-      discovered = undefined;
-      throw error;
-    }));
+  const configuration = renewing(
+    () => discover(options),
+    now,
+    () => true,
+  );
+
+  /** Tokens as the library gives them, or the failure for its error. */
+  async function granted(asking: Promise<oauth.TokenEndpointResponse>): Promise<IssuedTokens> {
+    return issued(await asking.catch(toFailure), now());
+  }
 
   return {
     async startLogin(scope) {
@@ -118,57 +113,50 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
       const metadata = config.serverMetadata();
       if (metadata.device_authorization_endpoint === undefined)
         throw noLogin(authUrl, 'device_authorization_endpoint (RFC 8628)');
+      const { scopes_supported: known = [] } = metadata;
       // Some providers demand it of every client, in the device grant too (RFC 7636).
-      const verifier = metadata.supportsPKCE('S256') ? new Secret(oauth.randomPKCECodeVerifier()) : undefined;
-      const started = await asked(
-        async () =>
-          oauth.initiateDeviceAuthorization(config, {
-            scope: scopesFor(metadata, scope),
-            ...resource,
-            ...(await challengeOf(verifier)),
-          }),
-        authUrl,
-      );
-      const { device_code, expires_in, interval = 5 } = started;
+      const verifier = metadata.supportsPKCE('S256') ? oauth.randomPKCECodeVerifier() : undefined;
+      const started = await oauth
+        .initiateDeviceAuthorization(config, {
+          // `sessions` is an extension, which other providers may refuse (RFC 6749 §5.2, `invalid_scope`).
+          scope: scope
+            .split(' ')
+            .filter((word) => word !== 'sessions' || known.includes(word))
+            .join(' '),
+          ...resource,
+          ...(verifier === undefined
+            ? {}
+            : {
+                code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+                code_challenge_method: 'S256',
+              }),
+        })
+        .catch(toFailure);
+      const { device_code, user_code, verification_uri, expires_in, interval = 5 } = started;
       if (!(expires_in > 0 && expires_in <= MAX_CODE_LIFETIME_S)) {
         throw invalid(`The code would be valid for ${expires_in} s.`);
       }
-      const addresses = [started.verification_uri, started.verification_uri_complete ?? ''];
+      const addresses = [verification_uri, started.verification_uri_complete ?? ''];
       if (addresses.some(({ length }) => length > MAX_ADDRESS)) {
         throw invalid(`The address to open has more than ${MAX_ADDRESS} characters.`);
       }
-      if (started.user_code.length > MAX_USER_CODE) {
+      if (user_code.length > MAX_USER_CODE) {
         throw invalid(`The code to enter has more than ${MAX_USER_CODE} characters.`);
       }
       const expiresAt = now() + expires_in * 1000;
+      const form = { device_code, ...resource, ...(verifier ? { code_verifier: verifier } : {}) };
       return {
-        userCode: started.user_code,
-        verificationUri: started.verification_uri,
+        userCode: user_code,
+        verificationUri: verification_uri,
         verificationUriComplete: started.verification_uri_complete,
         expiresAt,
         wait: async (signal) =>
-          issued(
-            await poll(config, {
-              deviceCode: new Secret(device_code),
-              verifier,
-              resource,
-              interval,
-              expiresAt,
-              now,
-              sleep,
-              signal,
-            }),
-            now(),
-          ),
+          issued(await poll(config, form, { interval, expiresAt, signal, now, sleep }), now()),
       };
     },
 
     async refresh(refreshToken) {
-      const config = await configuration();
-      return issued(
-        await asked(() => oauth.refreshTokenGrant(config, refreshToken.reveal(), resource), authUrl),
-        now(),
-      );
+      return granted(oauth.refreshTokenGrant(await configuration(), refreshToken.reveal(), resource));
     },
 
     async exchange(idToken, { resource: service, experiment }) {
@@ -181,126 +169,81 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         resource: service,
         ...(experiment === undefined ? {} : { experiment }),
       };
-      return issued(
-        await asked(() => oauth.genericGrantRequest(config, TOKEN_EXCHANGE_GRANT, parameters), authUrl),
-        now(),
-      );
+      return granted(oauth.genericGrantRequest(config, TOKEN_EXCHANGE_GRANT, parameters));
     },
 
     async revoke(token, kind) {
       const config = await configuration();
       if (config.serverMetadata().revocation_endpoint === undefined) return false;
-      const hint = { token_type_hint: kind };
-      await asked(() => oauth.tokenRevocation(config, token.reveal(), hint), authUrl);
+      await oauth.tokenRevocation(config, token.reveal(), { token_type_hint: kind }).catch(toFailure);
       return true;
     },
   };
-
-  async function discover({ fetch }: IdentityClientOptions): Promise<oauth.Configuration> {
-    const metadata = await asked(() => publishedMetadata(options), authUrl);
-    const config = new oauth.Configuration(metadata, clientId, undefined, oauth.None());
-    // The transport decides whether plain http is allowed: on loopback, or where the profile allows it.
-    oauth.allowInsecureRequests(config);
-    // The transport limits how long to wait; the library's own limit must not end a request before.
-    config.timeout = LIBRARY_TIMEOUT_S;
-    config[oauth.customFetch] = (url, init) => sendForm(fetch, url, init);
-    return config;
-  }
 }
 
-/** The scopes to ask a provider for: `sessions` is an extension, which others may refuse (RFC 6749 §5.2, `invalid_scope`). */
-function scopesFor({ scopes_supported: known = [] }: oauth.ServerMetadata, wanted: string): string {
-  const asked = wanted.split(' ').filter((scope) => scope !== 'sessions' || known.includes(scope));
-  return asked.join(' ');
-}
-
-/** The challenge for a verifier (RFC 7636 §4.3). */
-async function challengeOf(verifier: Secret | undefined): Promise<Record<string, string>> {
-  if (verifier === undefined) return {};
-  const code_challenge = await oauth.calculatePKCECodeChallenge(verifier.reveal());
-  return { code_challenge, code_challenge_method: 'S256' };
-}
-
-async function sendForm(
-  fetch: Fetch,
-  url: string,
-  { body, headers, method, signal }: oauth.CustomFetchOptions,
-): Promise<Response> {
-  const reply = await fetch(
-    new Request(url, {
-      method,
-      headers,
-      redirect: 'manual',
-      signal,
-      ...(body === null || body === undefined ? {} : { body: String(body) }),
-    }),
-  );
-  const form = body instanceof URLSearchParams ? body : new URLSearchParams();
-  return lenientReply(await withoutSent(reply, form), form);
-}
-
-/** Masks the codes and tokens that were sent: a provider may repeat them in its error. */
-async function withoutSent(reply: Response, form: URLSearchParams): Promise<Response> {
-  if (reply.status < 400) return reply;
-  const { status, headers } = reply;
-  const secrets = ['device_code', 'code_verifier', 'refresh_token', 'subject_token', 'token'].flatMap(
-    (name) => form.get(name) || [],
-  );
-  const hidden = secrets.map((secret) => new Secret(secret));
-  return new Response(withoutSecrets(await reply.text(), hidden), { status, headers });
-}
-
-interface Polling {
-  deviceCode: Secret;
-  /** Of the challenge that the device request held (RFC 7636 §4.5). */
-  verifier: Secret | undefined;
-  /** Sent with each poll. */
-  resource: Readonly<Record<string, string>>;
-  /** Seconds. */
-  interval: number;
-  expiresAt: number;
-  now: () => number;
-  sleep: IdentityClientOptions['sleep'];
-  signal: AbortSignal;
+async function discover(options: IdentityClientOptions): Promise<oauth.Configuration> {
+  const { send, authUrl, clientId } = options;
+  const metadata = await publishedMetadata(options);
+  const config = new oauth.Configuration(metadata, clientId, undefined, oauth.None());
+  // The transport decides whether plain http is allowed: on loopback, or where the profile allows it.
+  oauth.allowInsecureRequests(config);
+  config.timeout = LIBRARY_TIMEOUT_S;
+  config[oauth.customFetch] = async (url, { body, headers, method, signal }) => {
+    const form = body instanceof URLSearchParams ? body : new URLSearchParams();
+    const request = { method, url, headers, signal, body: form.toString() };
+    const { reply } = await replyTo(send, request);
+    // A provider may repeat the codes and tokens that were sent in its error. A refresh may well answer with what was sent.
+    const secrets = SENT_SECRETS.flatMap((name) => form.get(name) || []).map((text) => new Secret(text));
+    const text = reply.status < 400 ? reply.text : withoutSecrets(reply.text, secrets);
+    return lenientReply({ ...reply, text }, form, authUrl);
+  };
+  return config;
 }
 
 /** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
-async function poll(config: oauth.Configuration, polling: Polling): Promise<oauth.TokenEndpointResponse> {
-  const { deviceCode, verifier, resource, expiresAt, now, sleep, signal } = polling;
-  let { interval } = polling;
+async function poll(
+  config: oauth.Configuration,
+  form: Record<string, string>,
+  terms: { interval: number; expiresAt: number; signal: AbortSignal } & Pick<
+    IdentityClientOptions,
+    'now' | 'sleep'
+  >,
+): Promise<oauth.TokenEndpointResponse> {
+  const { expiresAt, signal, now, sleep } = terms;
+  let { interval } = terms;
   let pause = interval;
   let failures = 0;
   for (;;) {
-    const left = expiresAt - now();
+    await sleep(Math.max(0, Math.min(pause * 1000, expiresAt - now())), signal);
+    if (now() >= expiresAt) throw codeExpired();
     try {
-      await sleep(Math.max(0, Math.min(pause * 1000, left)), signal);
-      if (now() >= expiresAt) throw codeExpired();
-      const asking = oauth.genericGrantRequest(config, DEVICE_GRANT, {
-        device_code: deviceCode.reveal(),
-        ...resource,
-        ...(verifier ? { code_verifier: verifier.reveal() } : {}),
-      });
-      return await unlessAborted(asking, signal);
+      return await unlessAborted(oauth.genericGrantRequest(config, DEVICE_GRANT, form), signal);
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof Failure && error.code === 'code_expired') throw error;
-      const answer = error instanceof oauth.ResponseBodyError && error.status < 500 && error.status !== 429;
-      if (answer) {
+      if (error instanceof oauth.ResponseBodyError) {
         // There is no session yet that could have ended: the invalid grant is the code.
         if (error.error === 'invalid_grant') throw codeExpired();
         if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
         if (error.error === 'slow_down') interval += 5;
         failures = 0;
         pause = interval;
-      } else if (isTemporary(error)) {
-        failures += 1;
-        pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), retryAfter(error));
-      } else {
-        throw failureOf(error, '');
+        continue;
       }
+      const failure = failureOf(error);
+      if (!['network', 'timeout', 'unavailable'].includes(failure.code)) throw failure;
+      failures += 1;
+      const asked = failure instanceof ProviderAway ? failure.pause : 0;
+      pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), asked);
     }
   }
 }
+
+function toFailure(error: unknown): never {
+  throw failureOf(error);
+}
+
+/** The members of a form that are secret. */
+const SENT_SECRETS = ['device_code', 'code_verifier', 'refresh_token', 'subject_token', 'token'];
 
 /** Rejects as soon as the signal is aborted, without waiting for the answer. */
 async function unlessAborted<Answer>(asking: Promise<Answer>, signal: AbortSignal): Promise<Answer> {
@@ -331,12 +274,4 @@ function issued(tokens: oauth.TokenEndpointResponse, now: number): IssuedTokens 
     // Keycloak says 0 for a token without an end.
     refreshExpiresAt: refreshFor > 0 ? now + Math.min(refreshFor, MAX_TOKEN_LIFETIME_S) * 1000 : undefined,
   };
-}
-
-async function asked<Answer>(ask: () => Promise<Answer>, authUrl: string): Promise<Answer> {
-  try {
-    return await ask();
-  } catch (error) {
-    throw failureOf(error, authUrl, await saidBy(error));
-  }
 }

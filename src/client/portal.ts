@@ -21,7 +21,7 @@ import {
   bearerHeader,
   COMPACT,
   exchange,
-  REPLY_TIMEOUT,
+  limitOf,
   readAs,
   readTokenInput,
   requestTo,
@@ -78,7 +78,7 @@ export interface PortalClient {
 
 /** A client of the portal over any `fetch`. */
 export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Transport): PortalClient {
-  const { portalUrl, userToken } = options;
+  const { portalUrl, userToken, timeout = limitOf(options) } = options;
   const send = sendFrom(options);
   const { projectsApiGroup = PROJECTS_API_GROUP, experimentsApiGroup = EXPERIMENTS_API_GROUP } = options;
   const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
@@ -96,7 +96,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       accept,
       body,
     });
-    return exchange(send, sent, [user], options.timeout ?? REPLY_TIMEOUT);
+    return exchange(send, sent, [user], timeout);
   }
 
   async function token(name: 'projectToken' | 'experimentToken', id: string): Promise<string> {

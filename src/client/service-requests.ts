@@ -8,11 +8,10 @@ import {
   bearerHeader,
   exchange,
   headerToken,
-  REPLY_TIMEOUT,
+  limitOf,
   type RequestParts,
   readTokenInput,
   requestTo,
-  type TokenHeaders,
   type TokenInput,
 } from './exchange.ts';
 import { type ReadYaml, rememberedFeatures, type ServiceFeatures } from './features.ts';
@@ -82,23 +81,24 @@ export interface ServiceRequests {
 export function serviceRequests(
   options: Omit<ConnectivityClientOptions, 'fetch'> & Transport,
 ): ServiceRequests {
-  const { baseUrl, trust, tokenPlacement = 'user', timeout = REPLY_TIMEOUT } = options;
+  const { baseUrl, trust, tokenPlacement = 'user', timeout = limitOf(options) } = options;
   const { experimentTokenHeader = EXPERIMENT_TOKEN_HEADER } = options;
   const transport = sendFrom(options);
   const now = trust.now ?? Date.now;
   const userToken = () => readTokenInput(options.userToken);
 
-  async function experimentToken(isOptional: boolean): Promise<Secret | undefined> {
-    if (options.experimentToken === undefined) return undefined;
-    return readTokenInput(options.experimentToken).catch((error: unknown) => {
-      if (isOptional) return undefined;
-      throw error;
-    });
-  }
+  const experimentToken = async () =>
+    options.experimentToken === undefined ? undefined : readTokenInput(options.experimentToken);
 
-  async function headersWith(tokens: SentTokens): Promise<TokenHeaders> {
+  /** The headers that carry tokens, and the tokens, which no output may show. */
+  async function headersWith(
+    tokens: SentTokens,
+  ): Promise<{ headers: Record<string, string>; secrets: Secret[] }> {
     const user = await userToken();
-    const experiment = tokens === 'user' ? undefined : await experimentToken(tokens === 'share');
+    const optional = (error: unknown): undefined => {
+      if (tokens !== 'share') throw error;
+    };
+    const experiment = tokens === 'user' ? undefined : await experimentToken().catch(optional);
     if (!experiment) return { headers: { authorization: bearerHeader(user) }, secrets: [user] };
     const secrets = [user, experiment];
     if (tokenPlacement === 'experiment' && tokens === 'both') {
@@ -152,7 +152,7 @@ export function serviceRequests(
     features: rememberedFeatures(transport, baseUrl, now, options.readYaml),
     userToken,
     async experiment() {
-      const token = await experimentToken(false);
+      const token = await experimentToken();
       return token && claimedSubject(token.reveal());
     },
     trust,

@@ -212,19 +212,13 @@ function isInNoProxy({ hostname }: URL): boolean {
 /** A proxy's host and port, with or without a user. */
 const WITHOUT_SCHEME = /^(?:[^\s/]+@)?(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}\/?$/i;
 
-/** A proxy, and the variable that names it. An empty address stands for none. */
-interface NamedProxy {
-  variable: string;
-  address: string;
-}
-
 /**
- * The proxy that the environment names for addresses of a scheme. A variable in lower case goes first, as with curl;
+ * The proxy that the environment names for addresses of a scheme, and the variable; an empty address stands for none. A variable in lower case goes first, as with curl;
  * `host:port` without a scheme is an http proxy, as with curl and wget.
  *
  * @throws Failure `usage` for an invalid address, which is not repeated, since it may hold a password
  */
-function proxyFor(scheme: 'http' | 'https'): NamedProxy | undefined {
+function proxyFor(scheme: 'http' | 'https'): { variable: string; address: string } | undefined {
   const names = [`${scheme}_proxy`, `${scheme.toUpperCase()}_PROXY`];
   const variable = names.find((name) => process.env[name] !== undefined);
   const text = variable === undefined ? undefined : process.env[variable]?.trim();
@@ -331,21 +325,14 @@ function headersOf(received: Readonly<Record<string, string | string[] | undefin
   };
 }
 
-/** Advice about a certificate that can't be checked; undefined for other problems. @param code the error's */
-function unknownAuthority(code: string): string | undefined {
-  if (!UNKNOWN_AUTHORITY.has(code)) return undefined;
-  return `Its certificate is from an authority that is not known here (${code}). If that is right, name a file with the authority's certificate: --ca-file FILE, or caFile=FILE in the profile.`;
-}
-
-/** Whether a certificate's time is the problem, which may be this machine's clock. @param code the error's */
-function untimely(code: string): string | undefined {
-  if (code !== 'CERT_NOT_YET_VALID' && code !== 'CERT_HAS_EXPIRED') return undefined;
-  const state = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet';
-  return `Its certificate ${state}, by this machine's clock. Is the clock right?`;
-}
-
-/** Whether a server does not speak TLS as this program does. @param code the error's */
-function withoutTls(code: string): string | undefined {
+/** Why a server's TLS was refused, by the code of the error; undefined for other problems. */
+function tlsRefusal(code: string): string | undefined {
+  if (UNKNOWN_AUTHORITY.has(code))
+    return `Its certificate is from an authority that is not known here (${code}). If that is right, name a file with the authority's certificate: --ca-file FILE, or caFile=FILE in the profile.`;
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
+    const state = code === 'CERT_HAS_EXPIRED' ? 'has expired' : 'is not valid yet';
+    return `Its certificate ${state}, by this machine's clock. Is the clock right?`;
+  }
   if (!code.startsWith('ERR_SSL_') || !NOT_SENT.has(code)) return undefined;
   return `It does not answer as an https server does (${code}). Is it an http address?`;
 }
@@ -357,9 +344,7 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
   const target = new URL(url);
   const { origin } = target;
   const code = errorCode(cause);
-  const refused = late
-    ? undefined
-    : (proxyRefusal(cause, target) ?? unknownAuthority(code) ?? untimely(code) ?? withoutTls(code));
+  const refused = late ? undefined : (proxyRefusal(cause, target) ?? tlsRefusal(code));
   if (refused !== undefined) {
     return new Failure('network', `${origin} can't be reached.`, { why: refused, retryable: false, cause });
   }

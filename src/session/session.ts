@@ -8,9 +8,10 @@ import { forIssuer } from '../contract/issuer-address.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
+import { renewing } from '../tokens/shared-copy.ts';
 import type { TokenStatus } from '../tokens/status-list.ts';
-import { IAT_LEEWAY, type TokenKind, type Trust, type VerifiedToken } from '../tokens/verify.ts';
-import { type ChoiceOptions, chooseOne, type Picker } from './choice.ts';
+import { IAT_LEEWAY, type VerifiedToken } from '../tokens/verify.ts';
+import { chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
 import {
   accessExperiment,
@@ -22,7 +23,7 @@ import {
   withTokenAdvice,
 } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
-import { keySetUrl, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
+import { keySetUrl, type TrustByKind, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
 import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
@@ -59,9 +60,6 @@ const MOST_BEHIND = (IAT_LEEWAY - 5) * 1000;
 /** How far it may be ahead, in milliseconds: tokens that last 15 min have a minute left then. */
 const MOST_AHEAD = 14 * MINUTE;
 
-/** No further limit on a reply: the connection limits every wait, as `--timeout` says. */
-const LIMITED_ALREADY = { timeout: Number.POSITIVE_INFINITY } as const;
-
 /** The services of a profile, and the project and experiment that a command acts in. */
 export class Session {
   readonly profile: Profile;
@@ -72,7 +70,7 @@ export class Session {
   /** The experiment's reservations, each recorded in the ledger. */
   readonly reservations: Reservations;
   /** The trusted issuers of each kind of token: only the profile's own services. */
-  readonly trust: Readonly<Record<TokenKind, Trust>>;
+  readonly trust: TrustByKind;
   /** Sends a request without a token, for public data such as key sets. */
   readonly send: Send;
   /** The login, and where tokens come from. */
@@ -84,7 +82,7 @@ export class Session {
   /** The experiment of commands that name none, or why there is none. */
   #inUse: Promise<Experiment | Failure> | undefined;
   /** By what was named. */
-  readonly #accesses = new Map<string | undefined, Promise<ExperimentAccess>>();
+  readonly #accesses = new Map<string | undefined, () => Promise<ExperimentAccess>>();
   #actsIn: string | undefined;
   #ledger: Promise<LedgerDatabase> | undefined;
 
@@ -100,7 +98,6 @@ export class Session {
     const [projectsApiGroup, experimentsApiGroup] = profile.apiGroups.split(',');
     const portal = createPortalClient({
       ...{ projectsApiGroup, experimentsApiGroup },
-      ...LIMITED_ALREADY,
       send,
       portalUrl: profile.portalUrl ?? profile.baseUrl,
       userToken: profile.portalUrl === undefined ? noPortal(profile) : userToken,
@@ -113,8 +110,7 @@ export class Session {
     const other = profile.tokenPlacement === 'user' ? 'experiment' : 'user';
     const service = {
       ...profile,
-      ...LIMITED_ALREADY,
-      ...{ send, userToken, trust: this.trust.connectivity },
+      ...{ send, userToken, trust: this.trust('connectivity') },
       placementFix: ownCommand('profile', 'set', profile.name, `tokenPlacement=${other}`),
       readYaml: async (text: string): Promise<unknown> => (await import('yaml')).parse(text),
     };
@@ -185,7 +181,7 @@ export class Session {
   async project(named?: string): Promise<Project> {
     const { project, now } = this.#options;
     const wanted = named ?? project ?? this.profile.project;
-    return chooseOne('project', wanted, await this.portal.projects(), now(), this.#choice);
+    return chooseOne('project', wanted, await this.portal.projects(), now(), this.#choosing.choice);
   }
 
   /** The experiment as the portal knows it, chosen like {@link project}. Without `named` the portal is asked once. */
@@ -230,17 +226,23 @@ export class Session {
    * {@link accessExperiment}.
    */
   async access(): Promise<ExperimentAccess> {
-    const wanted = this.#actsIn;
-    const asked = this.#accesses.get(wanted);
-    // However short it lasts, a token that is fetched now is the best there is: another request would give the same.
-    if (!asked) return this.#remembered(wanted, this.accessTo(wanted));
-    const access = await asked;
-    if (!isSpent(access.token, this.#options.now())) return access;
-    // Of several calls at once only one fetches, and the person is not asked again for the experiment.
-    const renewed = this.#accesses.get(wanted);
-    if (renewed && renewed !== asked) return renewed;
-    const again = this.accessTo(access.origin === 'portal' ? access.id : wanted);
-    return this.#remembered(wanted, again, asked);
+    const { now } = this.#options;
+    let named = this.#actsIn;
+    const known = this.#accesses.get(named);
+    if (known) return known();
+    const get = renewing(
+      async () => {
+        const access = await this.accessTo(named);
+        // The person is not asked again for the experiment.
+        if (access.origin === 'portal') named = access.id;
+        return access;
+      },
+      now,
+      // However short it lasts, a token that is fetched now is the best there is.
+      ({ token }) => !isSpent(token, now()),
+    );
+    this.#accesses.set(named, get);
+    return get();
   }
 
   /**
@@ -253,20 +255,6 @@ export class Session {
     const found = await access;
     if (found instanceof Failure) throw found;
     return found;
-  }
-
-  /** Remembers an access, unless it fails: then the one before is. */
-  #remembered(
-    wanted: string | undefined,
-    access: Promise<ExperimentAccess>,
-    before?: Promise<ExperimentAccess>,
-  ): Promise<ExperimentAccess> {
-    this.#accesses.set(wanted, access);
-    return access.catch((error: unknown) => {
-      if (before) this.#accesses.set(wanted, before);
-      else this.#accesses.delete(wanted);
-      throw error;
-    });
   }
 
   /**
@@ -290,8 +278,7 @@ export class Session {
   /** The known reservations with this name, or with this text in the last section of their id; see {@link reservationsWith}. */
   async reservationsWith(word: string): Promise<KnownReservation[]> {
     const { experiment, connection } = this.#options;
-    const isChosen =
-      experiment !== undefined || connection.experimentToken || this.profile.experiment !== undefined;
+    const isChosen = (experiment ?? connection.experimentToken ?? this.profile.experiment) !== undefined;
     return reservationsWith(word, {
       chosen: async () => (isChosen ? (await this.access()).id : undefined),
       ledger: () => this.ledger(),
@@ -303,10 +290,9 @@ export class Session {
 
   /** The experiment's reservations that have not ended, and the number of requests whose outcome is not known. */
   async currentReservations(): Promise<{ items: KnownReservation[]; unknown: number }> {
-    const { items } = await this.reservations.list({ current: true });
-    const current = items.filter(isCurrent);
-    const known = current.filter((item): item is KnownReservation => item.id !== null);
-    return { items: known, unknown: current.length - known.length };
+    const current = (await this.reservations.list({ current: true })).items.filter(isCurrent);
+    const items = current.filter((item): item is KnownReservation => item.id !== null);
+    return { items, unknown: current.length - items.length };
   }
 
   /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
@@ -342,15 +328,11 @@ export class Session {
    */
   async statusOf(
     { iss, iat, status }: ConnectivityClaims,
-    { keys = forIssuer(this.trust.connectivity.issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
+    { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
   ): Promise<TokenStatus | undefined> {
     const { statusLists } = await import('../tokens/status-list.ts');
-    const asked = statusLists({ ...LIMITED_ALREADY, send: this.send, now: this.#options.now });
+    const asked = statusLists({ send: this.send, now: this.#options.now });
     return asked({ iss, iat, status }, { issuers: new Map([[iss, keys]]) });
-  }
-
-  get #choice(): ChoiceOptions {
-    return { pick: this.#options.pick, chosenNames: this.profile.chosenNames };
   }
 
   /** Closes the ledger. */
@@ -365,7 +347,6 @@ export class Session {
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,
-      ...LIMITED_ALREADY,
       send: this.send,
       now,
       onStale: (address, age) => notice(staleKeys(address, age)),
@@ -380,8 +361,8 @@ export class Session {
   /** What an experiment is chosen by. */
   get #choosing() {
     const { profile, portal } = this;
-    const { project, now } = this.#options;
-    return { project, profile, portal, now, choice: this.#choice };
+    const { project, now, pick } = this.#options;
+    return { project, profile, portal, now, choice: { pick, chosenNames: profile.chosenNames } };
   }
 }
 

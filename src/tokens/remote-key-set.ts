@@ -85,7 +85,7 @@ export function remoteKeySet(options: RemoteKeySetOptions & { send?: Send }): Re
   const {
     url,
     send = sendFrom({ fetch: options.fetch ?? fetchDirectly }),
-    timeout = MINUTE / 6,
+    timeout = options.send ? Number.POSITIVE_INFINITY : MINUTE / 6,
     now = Date.now,
     freshFor = 10 * MINUTE,
     staleFor = 24 * 60 * MINUTE,

@@ -98,3 +98,34 @@ export function sharedCopy<Value>(options: SharedCopyOptions<Value>): SharedCopy
     },
   };
 }
+
+/**
+ * A value that is made once for all calls, and again when it is not good any more. A failure is not kept: the next call may
+ * succeed.
+ *
+ * @param now milliseconds
+ * @param isGood whether a value still serves that was asked for at this instant, in milliseconds
+ */
+export function renewing<Value>(
+  make: () => Promise<Value>,
+  now: () => number,
+  isGood: (value: Value, askedAt: number) => boolean,
+): () => Promise<Value> {
+  let held: { value: Promise<Value>; askedAt: number } | undefined;
+  const ask = (): Promise<Value> => {
+    const asked = { value: make(), askedAt: now() };
+    held = asked;
+    asked.value.catch(() => {
+      if (held === asked) held = undefined;
+    });
+    return asked.value;
+  };
+  return async () => {
+    const before = held;
+    if (!before) return ask();
+    const value = await before.value;
+    if (isGood(value, before.askedAt)) return value;
+    // Of several calls at once, the first one asks for all.
+    return held === before || !held ? ask() : held.value;
+  };
+}

@@ -23,8 +23,8 @@ export interface TokenStatus {
 export interface StatusSource {
   /** Must not follow redirects. */
   send: Send;
-  /** How long a fetch may take, in milliseconds; `Infinity` where `send` has a limit of its own. */
-  timeout: number;
+  /** How long a fetch may take, in milliseconds. Default: `send` has a limit of its own. */
+  timeout?: number;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }
@@ -49,7 +49,7 @@ const RULES: KindRules<typeof StatusListClaims> = {
  *   issuer's own origin: nothing is sent elsewhere. It throws TokenError, code `keys_unreachable`, where the list can't be had, and
  *   another code where it proves nothing
  */
-export function statusLists({ send, timeout, now }: StatusSource) {
+export function statusLists({ send, timeout = Number.POSITIVE_INFINITY, now }: StatusSource) {
   const kept = new Map<string, StatusListClaims>();
 
   async function load(uri: string, { issuers }: Pick<Trust, 'issuers'>, isAnew: boolean) {

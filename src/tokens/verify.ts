@@ -63,22 +63,14 @@ export interface KindRules<Schema extends ClaimsSchema = ClaimsSchema> {
   type?: RegExp;
 }
 
-function rules<Schema extends ClaimsSchema>(
-  kind: TokenKind,
-  schema: Schema,
-  algorithms: readonly Algorithm[] = ISSUER_ALGORITHMS,
-): KindRules<Schema> {
-  return { kind, schema, algorithms };
-}
-
 /** The rules of each kind. A connectivity token may be signed with any asymmetric algorithm of its key's own type. */
 export const KIND_RULES = {
-  user: rules('user', UserClaims),
-  project: rules('project', ProjectClaims),
-  experiment: rules('experiment', ExperimentClaims),
-  connectivity: rules('connectivity', ConnectivityClaimsReply, SERVICE_ALGORITHMS),
-  service: rules('service', ServiceClaims),
-};
+  user: { kind: 'user', schema: UserClaims, algorithms: ISSUER_ALGORITHMS },
+  project: { kind: 'project', schema: ProjectClaims, algorithms: ISSUER_ALGORITHMS },
+  experiment: { kind: 'experiment', schema: ExperimentClaims, algorithms: ISSUER_ALGORITHMS },
+  connectivity: { kind: 'connectivity', schema: ConnectivityClaimsReply, algorithms: SERVICE_ALGORITHMS },
+  service: { kind: 'service', schema: ServiceClaims, algorithms: ISSUER_ALGORITHMS },
+} as const satisfies Readonly<Record<TokenKind, KindRules>>;
 
 /**
  * Verifies a user token (contract/README.md, "User token"): ES256, a trusted issuer, the audience where one is set, the times,
@@ -132,21 +124,10 @@ export type VerifiedToken =
 export async function verifyToken(token: string, trust: Trust): Promise<VerifiedToken> {
   const read = readCompact(token);
   const kind = claimedKind(read.claims);
-  switch (kind) {
-    case 'user':
-      return { kind, claims: await verifyAs(KIND_RULES.user, token, trust, read) };
-    case 'project':
-      return { kind, claims: await verifyAs(KIND_RULES.project, token, trust, read) };
-    case 'experiment':
-      return { kind, claims: await verifyAs(KIND_RULES.experiment, token, trust, read) };
-    case 'connectivity':
-      return {
-        kind,
-        claims: aboutOneReservation(await verifyAs(KIND_RULES.connectivity, token, trust, read)),
-      };
-    case 'service':
-      return { kind, claims: await verifyAs(KIND_RULES.service, token, trust, read) };
-  }
+  const claims = await verifyAs<ClaimsSchema>(KIND_RULES[kind], token, trust, read);
+  const verified = { kind, claims } as VerifiedToken;
+  if (verified.kind === 'connectivity') aboutOneReservation(verified.claims);
+  return verified;
 }
 
 function aboutOneReservation(claims: ConnectivityClaims, expected = claims.sub): ConnectivityClaims {
@@ -197,15 +178,13 @@ async function isStillSound(
 
 /** What a token's signature was made with. */
 type Signature = Pick<RememberedToken, 'kid' | 'algorithm' | 'key'>;
-/** A token whose signature is sound and whose claims have their form. */
-type Signed<Schema extends ClaimsSchema> = Signature & { claims: v.InferOutput<Schema> };
 
 async function checkedToken<Schema extends ClaimsSchema>(
   { kind, schema, algorithms, type }: KindRules<Schema>,
   token: string,
   trust: Trust,
   { header, claims: found }: CompactToken,
-): Promise<Signed<Schema>> {
+): Promise<Signature & { claims: v.InferOutput<Schema> }> {
   if (header['crit'] !== undefined || header['b64'] !== undefined) {
     throw new TokenError('malformed', 'The token needs an extension that is not supported (crit, b64).');
   }
@@ -288,8 +267,8 @@ async function signatureOf(token: string, keys: KeySet, options: JWTVerifyOption
     signed = { kid, algorithm, key: await keys.find(kid, algorithm) };
     return signed.key;
   };
-  const verify = (key: CryptoKey | typeof find): Promise<unknown> =>
-    jwtVerify(token, key as typeof find, options).catch((error: unknown) => {
+  const verify = (key: typeof find): Promise<unknown> =>
+    jwtVerify(token, key, options).catch((error: unknown) => {
       if (!isNullStart(error)) throw error;
     });
   try {
@@ -298,7 +277,7 @@ async function signatureOf(token: string, keys: KeySet, options: JWTVerifyOption
     if (!(error instanceof errors.JWSSignatureVerificationFailed) || !signed) throw error;
     const other = await keys.findOther?.(signed.kid, signed.algorithm, signed.key);
     if (!other) throw error;
-    await verify(other);
+    await verify(async () => other);
     signed.key = other;
   }
   if (!signed) throw new TokenError('key_unknown', 'The token names no key (kid).');

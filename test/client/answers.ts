@@ -1,5 +1,10 @@
 import { getResponse, http, type RequestHandler } from 'msw';
+import { createConnectivityClient } from '../../src/client/connectivity.ts';
+import type { ConnectivityClientOptions } from '../../src/client/service-requests.ts';
+import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import { type Fetch, type Send, sendFrom } from '../../src/contract/sending.ts';
+import { claimsOf, makeKey, makeToken, RESERVATION, trustIn } from '../fixtures/tokens.ts';
+import { json } from './replies.ts';
 
 /** A sent request with its body. */
 export interface SentRequest {
@@ -38,4 +43,39 @@ export function inTurn(...answers: readonly (Response | Answer)[]): RequestHandl
   return answers.map((answer) =>
     http.all('*', () => (typeof answer === 'function' ? answer() : answer), { once: true }),
   );
+}
+
+/** The service whose clients are tested, where its reservations are, and the key that signs. */
+export const BASE = 'https://conn.example.org';
+export const PATH = `${BASE}/apis/v1alpha1/connectivity`;
+export const key = makeKey();
+
+/** The description of a service with every extension. */
+export const described: Answer = () => json(openapi);
+
+/** A signed reservation: the usual one, with changes. */
+export function signed(
+  changes: object = {},
+  claims: Readonly<Record<string, unknown>> = {},
+  signer = key,
+): string {
+  const connectivity = { ...RESERVATION, ...changes };
+  return makeToken(signer, claimsOf('connectivity', { sub: connectivity.id, connectivity, ...claims }));
+}
+
+/** A client of a service that these handlers answer for, and what was sent to it. */
+export function clientOf(
+  handlers: readonly RequestHandler[],
+  options: Partial<ConnectivityClientOptions> = {},
+) {
+  const { fetch, sent } = answeredBy(...handlers);
+  const client = createConnectivityClient({
+    fetch,
+    baseUrl: BASE,
+    userToken: makeToken(key, claimsOf('user')),
+    experimentToken: makeToken(key, claimsOf('experiment')),
+    trust: trustIn(key),
+    ...options,
+  });
+  return { client, sent };
 }

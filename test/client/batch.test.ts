@@ -1,20 +1,16 @@
 import { http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import type { ChangeOptions } from '../../src/client/changes.ts';
-import { createConnectivityClient } from '../../src/client/connectivity.ts';
 import { MAX_ITEMS } from '../../src/contract/batch.ts';
-import openapi from '../../src/contract/openapi.json' with { type: 'json' };
 import type { Reservation } from '../../src/contract/reservation.ts';
 import { asRequest, type ChangeItem } from '../../src/contract/reservation-request.ts';
 import { failureOf } from '../fixtures/failures.ts';
-import { claimsOf, IDS, makeKey, makeToken, NOW, RESERVATION, trustIn } from '../fixtures/tokens.ts';
-import { type Answer, answeredBy } from './answers.ts';
+import { IDS, NOW, RESERVATION } from '../fixtures/tokens.ts';
+import { type Answer, BASE, clientOf, described, signed } from './answers.ts';
 import { html, json, jwt } from './replies.ts';
 
-const BASE = 'https://conn.example.org';
 const BATCH = /connectivity:batch/;
 const HOUR = 3_600_000;
-const key = makeKey();
 const period = { start: Date.parse(RESERVATION.start_date), end: Date.parse(RESERVATION.end_date) };
 const { site1, site2, bandwidth } = RESERVATION;
 const OTHER_ID = `${IDS.reservation}x`;
@@ -26,25 +22,15 @@ const UPDATE = { action: 'update', id: OTHER_ID, request: asRequest(SECOND) } as
 const DELETE = { action: 'delete', id: IDS.reservation } as const;
 const ITEMS: ChangeItem[] = [CREATE, UPDATE, DELETE];
 
-function signed(connectivity: Reservation): string {
-  return makeToken(key, claimsOf('connectivity', { sub: connectivity.id, connectivity }));
-}
 const proven = (connectivity: Reservation) => ({ connectivity, token: signed(connectivity) });
 const GONE = { connectivity: null, token: null };
 
-function service(answer: Answer, spec: Answer = () => json(openapi)) {
-  const { fetch, sent } = answeredBy(
+function service(answer: Answer, spec: Answer = described) {
+  const { client, sent } = clientOf([
     http.get(`${BASE}/api-spec`, spec),
     http.post(BATCH, answer),
     http.get(/connectivity\//, () => jwt(signed(SECOND))),
-  );
-  const client = createConnectivityClient({
-    fetch,
-    baseUrl: BASE,
-    userToken: makeToken(key, claimsOf('user')),
-    experimentToken: makeToken(key, claimsOf('experiment')),
-    trust: trustIn(key),
-  });
+  ]);
   const run = (options: ChangeOptions = {}, items = ITEMS) => client.change(items, options);
   return { run, sent };
 }

@@ -32,22 +32,20 @@ async function listening(server: Server, host = '127.0.0.1'): Promise<number> {
   return listenOnLoopback(server, host);
 }
 
-/** Sends a request to an address. @returns the reply's text */
-async function asked(
-  url: string,
-  options: Partial<TransportOptions> = {},
-  init: RequestInit = {},
-): Promise<string> {
+/** A transport to the origin of an address. */
+function transportTo(url: string, options: Partial<TransportOptions> = {}) {
   const transport = createTransport({
     origins: new Set([new URL(url).origin]),
-    timeout: 5000,
-    now: Date.now,
-    random: () => 0,
+    ...{ timeout: 5000, now: Date.now, random: () => 0 },
     ...options,
   });
   cleanups.push(() => void transport.close());
-  return (await transport.fetch(new Request(url, init))).text();
+  return transport;
 }
+
+/** Sends a request to an address. @returns the reply's text */
+const asked = async (url: string, options: Partial<TransportOptions> = {}, init: RequestInit = {}) =>
+  (await transportTo(url, options).fetch(new Request(url, init))).text();
 
 describe('an address leads to this machine alone', () => {
   test.each([
@@ -142,9 +140,10 @@ describe('the base address of a host to listen on', () => {
   });
 });
 
-describe('row 55: a proxy in the environment that is not an address', () => {
-  afterEach(() => vi.unstubAllEnvs());
+const TARGET = 'https://service.example.invalid/';
+const PROXY_VARIABLES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy'];
 
+describe('row 55: a proxy in the environment that is not an address', () => {
   test.each([
     'not a url',
     'nonsense',
@@ -152,79 +151,43 @@ describe('row 55: a proxy in the environment that is not an address', () => {
     'http://user:pass word@',
     'ftp://proxy.example.org',
   ])('%j is a usage error, and the message does not repeat it', async (proxy) => {
-    for (const name of ['HTTP_PROXY', 'http_proxy', 'https_proxy']) vi.stubEnv(name, undefined);
+    for (const name of PROXY_VARIABLES) vi.stubEnv(name, undefined);
     vi.stubEnv('HTTPS_PROXY', proxy);
-    vi.stubEnv('NO_PROXY', '');
-    vi.stubEnv('no_proxy', '');
-    const origins = new Set(['https://conn.example.invalid']);
-    const transport = createTransport({ origins, timeout: 5000, now: Date.now, random: () => 0 });
-    const failure = await failureOf(() =>
-      transport.fetch(new Request('https://conn.example.invalid/x', { redirect: 'manual' })),
-    );
+    const failure = await failureOf(() => asked(TARGET));
     expect(failure).toMatchObject({
       code: 'usage',
       message: 'HTTPS_PROXY is not the address of a proxy.',
       facts: { fix: 'unset HTTPS_PROXY' },
     });
     expect(`${failure.message} ${failure.facts.why}`).not.toContain(proxy);
-    await transport.close();
   });
 });
 
-describe('a proxy', () => {
-  const TARGET = 'https://service.example.invalid/';
-
-  /** A proxy that answers everything with a status. @returns its host and port */
-  async function refusing(status: number): Promise<string> {
+const WANTS = 'The proxy HOST wants credentials (407). Put them into';
+const DENIES = 'The proxy HOST does not accept these credentials (407).';
+test.each<[variable: string, before: string, status: number, url: string, why: string]>([
+  ['HTTPS_PROXY', '', 407, TARGET, `${WANTS} HTTPS_PROXY, as http://USER:PASSWORD@HOST.`],
+  ['HTTP_PROXY', '', 407, TARGET, `${WANTS} HTTP_PROXY,`],
+  ['HTTP_PROXY', '', 407, 'http://service.example.invalid/', `${WANTS} HTTP_PROXY,`],
+  ['https_proxy', 'user:canary@', 407, TARGET, DENIES],
+  ['https_proxy', 'http://user:canary@', 407, TARGET, DENIES],
+  ['HTTPS_PROXY', '', 403, TARGET, 'The proxy HOST of HTTPS_PROXY refused the connection with status 403.'],
+])(
+  'a proxy of %s, as %jHOST, that answers %i: nothing was sent, and why',
+  async (variable, before, status, url, why) => {
     const proxy = createPlainServer((_, reply) => void reply.writeHead(status).end());
     proxy.on('connect', (_, socket) => socket.end(`HTTP/1.1 ${status} Refused\r\n\r\n`));
-    for (const name of ['HTTP_PROXY', 'http_proxy', 'https_proxy', 'NO_PROXY', 'no_proxy'])
-      vi.stubEnv(name, undefined);
-    return `127.0.0.1:${await listening(proxy)}`;
-  }
-
-  test('without a scheme is an http proxy, and one that wants credentials is told so', async () => {
-    const proxy = await refusing(407);
-    vi.stubEnv('HTTPS_PROXY', proxy);
+    for (const name of PROXY_VARIABLES) vi.stubEnv(name, undefined);
+    const host = `127.0.0.1:${await listening(proxy)}`;
+    vi.stubEnv(variable, before + host);
     for (const method of ['GET', 'POST']) {
-      const { code, facts } = await failureOf(() => asked(TARGET, {}, { method }));
-      expect(code).toBe('network');
-      expect(facts).toMatchObject({
-        why: `The proxy ${proxy} wants credentials (407). Put them into HTTPS_PROXY, as http://USER:PASSWORD@${proxy}.`,
-        retryable: false,
-      });
-      expect(facts.maybeDone ?? false).toBe(false);
-    }
-  });
-
-  test.each([['user:canary@'], ['http://user:canary@']])(
-    'that does not accept the credentials of %s…: no message repeats them',
-    async (before) => {
-      const proxy = await refusing(407);
-      vi.stubEnv('https_proxy', before + proxy);
-      const { facts } = await failureOf(() => asked(TARGET));
-      expect(facts.why).toContain(`The proxy ${proxy} does not accept these credentials (407).`);
+      const { code, facts } = await failureOf(() => asked(url, { insecure: true }, { method }));
+      expect([code, facts.retryable, facts.maybeDone ?? false]).toEqual(['network', false, false]);
+      expect(facts.why).toContain(why.replaceAll('HOST', host));
       expect(facts.why).not.toContain('canary');
-    },
-  );
-
-  test('for plain http, and for https where it has none of its own: the message names HTTP_PROXY', async () => {
-    const proxy = await refusing(407);
-    vi.stubEnv('HTTPS_PROXY', undefined);
-    vi.stubEnv('HTTP_PROXY', proxy);
-    for (const url of [TARGET, 'http://service.example.invalid/']) {
-      const { facts } = await failureOf(() => asked(url, { insecure: true }));
-      expect(facts.why).toContain(`The proxy ${proxy} wants credentials (407). Put them into HTTP_PROXY,`);
     }
-  });
-
-  test('that refuses the connection: the message has its status', async () => {
-    const proxy = await refusing(403);
-    vi.stubEnv('HTTPS_PROXY', proxy);
-    const { facts } = await failureOf(() => asked(TARGET));
-    expect(facts.why).toBe(`The proxy ${proxy} of HTTPS_PROXY refused the connection with status 403.`);
-  });
-});
+  },
+);
 
 describe('row 46: requests to this machine', () => {
   /** Records the requests to the environment's proxy, and answers them itself. */
@@ -239,7 +202,7 @@ describe('row 46: requests to this machine', () => {
       socket.destroy();
     });
     const address = `http://127.0.0.1:${await listening(proxy)}`;
-    for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy']) {
+    for (const name of PROXY_VARIABLES) {
       vi.stubEnv(name, name.toLowerCase() === 'no_proxy' ? 'example.invalid' : address);
     }
     return seen;
@@ -478,15 +441,12 @@ test.each([
   ['POST', true, ' The request was sent and may have taken effect.'],
 ])('%s: a mistake in this program is a bug, not a network failure', async (method, maybeDone, effect) => {
   const url = `http://127.0.0.1:${await listening(createPlainServer())}/`;
-  const origins = new Set([new URL(url).origin]);
-  const transport = createTransport({ origins, timeout: 5000, now: Date.now, random: () => 0 });
-  cleanups.push(() => void transport.close());
   const headers = {
     get accept(): string {
       throw new TypeError('x is undefined');
     },
   };
-  const { code, message, facts } = await failureOf(() => transport.send({ method, url, headers }));
+  const { code, message, facts } = await failureOf(() => transportTo(url).send({ method, url, headers }));
   expect({ code, message }).toEqual({
     code: 'bug',
     message: 'Something unexpected happened: x is undefined',
@@ -506,14 +466,10 @@ describe('a retry', () => {
       (answers[requests.length - 1] ?? answers.at(-1))?.(reply);
     });
     const url = `http://127.0.0.1:${await listening(server)}/a?b=c`;
-    const send = async (method: string, timeout = 5000, headers = {}): Promise<Response> => {
-      const origins = new Set([new URL(url).origin]);
-      const transport = createTransport({ origins, timeout, now: Date.now, random: () => 0 });
-      cleanups.push(() => void transport.close());
-      return transport.fetch(
+    const send = async (method: string, timeout = 5000, headers = {}): Promise<Response> =>
+      transportTo(url, { timeout }).fetch(
         new Request(url, { method, headers, ...(method === 'GET' ? {} : { body: '{}' }) }),
       );
-    };
     return { requests, send, url };
   }
   const status = (code: number, headers: Record<string, string> = {}) => {
@@ -650,12 +606,8 @@ describe('a retry', () => {
     const server = createPlainServer();
     const url = `http://127.0.0.1:${await listening(server)}/`;
     await new Promise((resolve) => server.close(resolve));
-    const transport = createTransport({
-      ...{ origins: new Set([new URL(url).origin]), timeout: 5000, now: Date.now, random: () => 0 },
-    });
-    cleanups.push(() => void transport.close());
     const began = performance.now();
-    const failure = await failureOf(() => transport.fetch(new Request(url, { method })));
+    const failure = await failureOf(() => asked(url, {}, { method }));
     expect(failure).toMatchObject({ code: 'network', facts: { retryable: true } });
     expect(failure.facts.maybeDone).toBeUndefined();
     // It is not tried again.

@@ -15,7 +15,7 @@ import {
 import { createVerifier } from '../../src/tokens/verifier.ts';
 import { verifyServiceToken } from '../../src/tokens/verify.ts';
 import { anyText } from '../fixtures/any-text.ts';
-import { IDS, NOW, partsOf, SECONDS } from '../fixtures/tokens.ts';
+import { NOW, partsOf, SECONDS } from '../fixtures/tokens.ts';
 
 const ISSUER = 'https://service.example.org';
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
@@ -53,11 +53,6 @@ describe('issue (contract/README.md, "Authentication" 6)', () => {
     expect(DEFAULT_KID).toBe('key1');
   });
 
-  test('the signature is 64 bytes, r and s', async () => {
-    const [, , signature] = partsOf(await issuerAt(NOW).issue());
-    expect(Buffer.from(signature, 'base64url')).toHaveLength(64);
-  });
-
   test('iat is in whole seconds, never in the future', async () => {
     expect(decoded(await issuerAt(NOW + 999).issue(), 1)).toMatchObject({ iat: SECONDS, exp: SECONDS + 900 });
   });
@@ -70,27 +65,6 @@ describe('issue (contract/README.md, "Authentication" 6)', () => {
       exp: SECONDS + 5,
     });
     expect(claims).toEqual({ iss: 'https://evil.example', iat: 1, exp: SECONDS + 5 });
-  });
-
-  test('the lifetime can be set', async () => {
-    expect(decoded(await issuerAt(NOW, { ttl: 60 }).issue(), 1)).toMatchObject({ exp: SECONDS + 60 });
-  });
-
-  test('asks the clock for each token', async () => {
-    let now = NOW;
-    const issuer = issuerAt(0, { now: () => now });
-    await issuer.issue();
-    now += 5000;
-    expect(decoded(await issuer.issue(), 1)).toMatchObject({ iat: SECONDS + 5 });
-  });
-
-  test('a token verifies from its first second to just before its last', async () => {
-    const issuer = issuerAt(NOW);
-    const token = await issuer.issue();
-    const kindAt = async (now: number) => (await verifierAt(now, issuer).verify(token)).kind;
-    expect(await kindAt(NOW)).toBe('service');
-    expect(await kindAt(NOW + 899_999)).toBe('service');
-    await expect(kindAt(NOW + 900_000)).rejects.toMatchObject({ code: 'expired' });
   });
 
   test('what is issued verifies, whatever the claims (property)', async () => {
@@ -119,11 +93,6 @@ describe('issue (contract/README.md, "Authentication" 6)', () => {
     'prototype',
     'constructor',
   ]);
-
-  test('tokens of the other kinds verify as what they are', async () => {
-    const token = await issuerAt(NOW).issue({ sub: IDS.user, scope: 'openid' });
-    expect(await verifierAt(NOW).verify(token)).toMatchObject({ kind: 'user', claims: { sub: IDS.user } });
-  });
 });
 
 describe('reply and key set', () => {
@@ -258,17 +227,12 @@ describe('keys', () => {
   const own = jwkOf(p256.privateKey);
   test.each<[string, string | JWK]>([
     ['P-384 in PEM', pem(p384)],
-    ['secp256k1 in PEM', pem(k256)],
-    ['Ed25519 in PEM', pem(ed)],
     ['RSA in PEM', pem(rsa)],
-    ['P-384 as JWK', text(jwkOf(p384))],
     ['secp256k1 as JWK', text(jwkOf(k256))],
     ['Ed25519 as JWK', text(jwkOf(ed))],
-    ['RSA as JWK', text(jwkOf(rsa))],
     ['a symmetric JWK', text({ kty: 'oct', k: 'AAAA' })],
     ['P-384 that says P-256', { ...jwkOf(p384), crv: 'P-256' }],
     ['a public JWK', publicOnly],
-    ['the text of a public JWK', text({ ...publicOnly })],
     ['an empty d', { ...own, d: '' }],
     ['a d of zeros', { ...own, d: Buffer.alloc(32).toString('base64url') }],
     ["another key's x and y", text({ ...own, x, y })],
@@ -282,22 +246,12 @@ describe('keys', () => {
     ['a broken PEM', pem(p256.privateKey).replace(/^M.{20}/m, '')],
     ['a PEM without a body', '-----BEGIN PRIVATE KEY-----\n-----END PRIVATE KEY-----\n'],
     ['a key set', text({ keys: [own] })],
-    ['nothing', ''],
     ['garbage', 'garbage'],
     ['null', 'null'],
-    ['a number', '5'],
-    ['a list', '[]'],
     ['broken JSON', text({ ...own }).slice(0, -1)],
   ])('no signing key: %s', async (_, from) => {
     await expect(importSigningKey(from)).rejects.toBeInstanceOf(KeyFormatError);
   });
-
-  test.each(['P-384', 'secp256k1'])(
-    'the error about a key on another curve names the one that is due: %s',
-    async (curve) => {
-      await expect(importSigningKey(jwkOf(ec(curve).privateKey))).rejects.toThrow('P-256');
-    },
-  );
 
   test.each<[string, string]>([
     ['a JWK that breaks off', `${text({ ...own }).slice(0, -1)},}`],

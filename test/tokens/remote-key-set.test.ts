@@ -75,19 +75,6 @@ function issuerOf(...keys: TestKey[]) {
 }
 
 describe('fetching', () => {
-  test('nothing is fetched before it is needed, and then once while it is fresh', async () => {
-    const { state, verify } = issuerOf(old);
-    expect(state.requests).toHaveLength(0);
-    for (const age of [0, 1, FRESH - 1]) {
-      state.now = NOW + age;
-      expect(await verify(old)).toBe('accepted');
-    }
-    expect(state.requests).toHaveLength(1);
-    state.now = NOW + FRESH;
-    expect(await verify(old)).toBe('accepted');
-    expect(state.requests).toHaveLength(2);
-  });
-
   test('a set that is fresh for longer than a copy may stand in is fetched all the same', async () => {
     const { options, state } = issuerOf(old);
     const keys = remoteKeySet({ ...options, freshFor: 48 * HOUR });
@@ -118,14 +105,6 @@ describe('fetching', () => {
       new Set(['accepted']),
     );
     expect(state.requests).toHaveLength(2);
-  });
-
-  test('concurrent callers share one failure, too', async () => {
-    const { state, verify } = issuerOf();
-    state.fall();
-    const faults = await Promise.all(Array.from({ length: 50 }, () => verify(old)));
-    expect(new Set(faults)).toEqual(new Set(['keys_unreachable']));
-    expect(state.requests).toHaveLength(1);
   });
 
   test('a fetch that outlasts the cooldown is still shared', async () => {
@@ -204,14 +183,6 @@ describe('row 53: an issuer that does not answer', () => {
     await waiting;
     expect(first).toBe('accepted');
     expect(state.requests).toHaveLength(2);
-  });
-
-  test('nor do those of another issuer', async () => {
-    const { options, state } = issuerOf(old);
-    const stuck = remoteKeySet({ ...options, fetch: never }).find('old', 'ES256');
-    expect(await faultOf(remoteKeySet(options).find('old', 'ES256'))).toBe('accepted');
-    expect(state.requests).toHaveLength(1);
-    stuck.catch(() => undefined);
   });
 });
 
@@ -295,37 +266,6 @@ describe('made-up kids and faults', () => {
     }
   });
 
-  test('row 25: 200 tokens with random kids at once cause one fetch', async () => {
-    const { state, verify } = issuerOf(old);
-    const faults = await Promise.all(
-      Array.from({ length: 200 }, (_, token) => verify(old, { kid: `random-${token}` })),
-    );
-    expect(new Set(faults)).toEqual(new Set(['key_unknown']));
-    expect(state.requests).toHaveLength(1);
-  });
-
-  test('row 25: a token whose key is published but not for its algorithm causes no fetch', async () => {
-    const { state, verify } = issuerOf(makeKey('ES384', { kid: 'old' }));
-    for (let token = 0; token < 20; token += 1) {
-      expect(await verify(old)).toBe('algorithm');
-      state.now += COOLDOWN;
-    }
-    expect(state.requests).toHaveLength(1);
-  });
-
-  test('an issuer that begins anew with another key under its kid is believed after one fetch (THREATS.md 99)', async () => {
-    const { state, verify } = issuerOf(old);
-    expect(await verify(old)).toBe('accepted');
-    state.now += COOLDOWN;
-    const anew = makeKey('ES256', { kid: 'old' }, 'new');
-    state.publish(anew);
-    const faults = await Promise.all(Array.from({ length: 20 }, () => verify(anew)));
-    expect(new Set(faults)).toEqual(new Set(['accepted']));
-    expect(state.requests).toHaveLength(2);
-    expect(await verify(old)).toBe('signature');
-    expect(state.requests).toHaveLength(2);
-  });
-
   test('200 tokens with a wrong signature cause at most one fetch per cooldown (THREATS.md 100)', async () => {
     const { state, verify } = issuerOf(old);
     expect(await verify(old)).toBe('accepted');
@@ -360,29 +300,6 @@ describe('made-up kids and faults', () => {
     state.publish(old);
     expect(await verify(old)).toBe('accepted');
     expect(state.failures).toHaveLength(3);
-  });
-
-  test('row 25: a clock that is set back does not stop the fetches', async () => {
-    const { state, verify } = issuerOf(old);
-    state.now += 24 * HOUR;
-    state.fall();
-    expect(await verify(old)).toBe('keys_unreachable');
-    state.now = NOW;
-    state.publish(old);
-    expect(await verify(old)).toBe('accepted');
-  });
-
-  test('a copy that was fetched before the clock was set back is not fresh until then (THREATS.md 85)', async () => {
-    const { state, verify } = issuerOf(old);
-    state.now += 24 * HOUR;
-    expect(await verify(old)).toBe('accepted');
-    state.now = NOW;
-    state.publish(fresh);
-    expect(await verify(fresh)).toBe('accepted');
-    expect(await verify(old)).toBe('key_unknown');
-    state.now += FRESH - 1;
-    expect(await verify(fresh)).toBe('accepted');
-    expect(state.requests).toHaveLength(2);
   });
 
   test.each<[string, () => Response, TokenFault?]>([
@@ -423,44 +340,24 @@ describe('made-up kids and faults', () => {
     });
   }
 
-  test("row 26: the platform's fetch follows no redirect either", async () => {
-    const asked: (string | undefined)[] = [];
-    const server = createServer((request, response) => {
-      asked.push(request.url);
-      if (request.url === '/keys') response.end(JSON.stringify(keySetOf(old)));
-      else response.writeHead(302, { location: '/keys' }).end();
-    });
-    const port = await listenOnLoopback(server);
-    try {
-      const keys = (path: string) => remoteKeySet({ url: `http://127.0.0.1:${port}${path}` });
-      expect(await faultOf(keys('/moved').find('old', 'ES256'))).toBe('keys_invalid');
-      expect(asked).toEqual(['/moved']);
-      expect(await faultOf(keys('/keys').find('old', 'ES256'))).toBe('accepted');
-    } finally {
-      server.closeAllConnections();
-      server.close();
-    }
-    expect(await faultOf(remoteKeySet({ url: `http://127.0.0.1:${port}/keys` }).find('old', 'ES256'))).toBe(
-      'keys_unreachable',
-    );
-  });
-
-  test("row 46: the platform's fetch goes to this machine straight, not to a proxy and not to DNS", async () => {
-    const asked: (string | undefined)[] = [];
+  test("row 26, row 46: the platform's fetch goes to this machine straight, not to a proxy and not to DNS, and follows no redirect", async () => {
+    const asked: string[] = [];
     const server = createServer(({ headers, url }, response) => {
       asked.push(`${headers.host}${url}`);
-      response.end(JSON.stringify(keySetOf(old)));
+      if (url === '/keys') response.end(JSON.stringify(keySetOf(old)));
+      else response.writeHead(302, { location: '/keys' }).end();
     });
-    const port = await listenOnLoopback(server);
+    const host = `no-server-knows-me.localhost:${await listenOnLoopback(server)}`;
+    const found = (path: string) =>
+      faultOf(remoteKeySet({ url: `http://${host}${path}` }).find('old', 'ES256'));
     try {
-      const host = `no-server-knows-me.localhost:${port}`;
-      const keys = remoteKeySet({ url: `http://${host}/keys` });
-      expect(await faultOf(keys.find('old', 'ES256'))).toBe('accepted');
-      expect(asked).toEqual([`${host}/keys`]);
+      expect(await found('/moved')).toBe('keys_invalid');
+      expect(await found('/keys')).toBe('accepted');
+      expect(asked).toEqual([`${host}/moved`, `${host}/keys`]);
     } finally {
-      server.closeAllConnections();
-      server.close();
+      server.close().closeAllConnections();
     }
+    expect(await found('/keys')).toBe('keys_unreachable');
   });
 
   test('row 10: a reply without end is cut off', async () => {
@@ -523,64 +420,6 @@ describe('a stale copy', () => {
     expect(await verify(old)).toBe('keys_unreachable');
   });
 
-  test('row 26: is used without a fetch within the cooldown of a failure', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.fall();
-    state.now += FRESH;
-    await verify(old);
-    state.requests.length = 0;
-    state.now += COOLDOWN - 1;
-    expect(await verify(old)).toBe('accepted');
-    expect(state.requests).toHaveLength(0);
-    state.now += 1;
-    expect(await verify(old)).toBe('accepted');
-    expect(state.requests).toHaveLength(1);
-  });
-
-  test('row 26: is replaced as soon as the issuer is back, and its age starts anew', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.fall();
-    state.now += 23 * HOUR;
-    expect(await verify(old)).toBe('accepted');
-    state.publish(old);
-    state.now += COOLDOWN;
-    expect(await verify(old)).toBe('accepted');
-    state.fall();
-    state.now += 23 * HOUR;
-    expect(await verify(old)).toBe('accepted');
-    expect(state.stale.map(([, age]) => age)).toEqual([23 * HOUR, 23 * HOUR]);
-  });
-
-  test('row 26: a copy that is still fresh is no stale one: nothing is told', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.fall();
-    state.now += COOLDOWN;
-    expect(await verify(old, { kid: 'random' })).not.toBe('accepted');
-    expect(await verify(old)).toBe('accepted');
-    expect(state.stale).toEqual([]);
-  });
-
-  test('row 26: a copy that is too old is not used: nothing is told', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.fall();
-    state.now += 24 * HOUR;
-    expect(await verify(old)).toBe('keys_unreachable');
-    expect(state.stale).toEqual([]);
-  });
-
-  test('row 26: an issuer that answers HTML does not cost the copy', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.now += FRESH;
-    state.answer = async () => new Response('<html>');
-    expect(await verify(old)).toBe('accepted');
-    expect(state.stale).toHaveLength(1);
-  });
-
   test('row 26: a token that has expired meanwhile is rejected all the same', async () => {
     const { state, trust } = issuerOf(old);
     const token = makeToken(old, claimsOf('user', { exp: SECONDS + 900 }));
@@ -591,55 +430,109 @@ describe('a stale copy', () => {
   });
 });
 
-describe('rotation', () => {
-  test('row 27: a new kid is accepted after one refetch, and the old key still verifies', async () => {
-    const { state, verify } = issuerOf(old);
-    expect(await verify(old)).toBe('accepted');
-    state.publish(fresh, old);
-    state.now += COOLDOWN;
-    expect(await verify(fresh)).toBe('accepted');
-    expect(await verify(old)).toBe('accepted');
-    expect(await verify(fresh)).toBe('accepted');
-    expect(state.requests).toHaveLength(2);
-  });
+const KEYS = {
+  old,
+  new: fresh,
+  anew: makeKey('ES256', { kid: 'old' }, 'new'),
+  es384: makeKey('ES384', { kid: 'old' }),
+};
+const isKey = (name: string | undefined): name is keyof typeof KEYS => Object.hasOwn(KEYS, name ?? '');
 
-  test('row 27: several new tokens at once share the refetch', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.publish(fresh, old);
-    state.now += COOLDOWN;
-    const found = await Promise.all([verify(fresh), verify(old), verify(fresh), verify(fresh)]);
-    expect(new Set(found)).toEqual(new Set(['accepted']));
-    expect(state.requests).toHaveLength(2);
-  });
-
-  test('row 27: random kids within the cooldown delay a rotation by no more than the cooldown', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.now += COOLDOWN;
-    expect(await verify(old, { kid: 'random' })).toBe('key_unknown');
-    state.publish(fresh, old);
-    expect(await verify(fresh)).toBe('key_unknown');
-    state.now += COOLDOWN;
-    expect(await verify(fresh)).toBe('accepted');
-  });
-
-  test('row 27: a key that is published no more verifies nothing once the copy is refreshed', async () => {
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.publish(fresh);
-    state.now += FRESH;
-    expect(await verify(old)).toBe('key_unknown');
-    expect(await verify(fresh)).toBe('accepted');
-  });
-
-  test('row 27: the same kid with another key is taken over with the next copy', async () => {
-    const replaced = makeKey('ES256', { kid: 'old' }, 'new');
-    const { state, verify } = issuerOf(old);
-    await verify(old);
-    state.publish(replaced);
-    state.now += FRESH;
-    expect(await verify(replaced)).toBe('accepted');
-    expect(await verify(old)).toBe('signature');
-  });
+/**
+ * Stories of an issuer with the key `old`, in steps: `old: signature` is what becomes of a token that this key signed just now,
+ * `old as x` one that names the key x; `+600` is that so many seconds pass; `publish new old`, `fall` and `answer HTML` are
+ * what the issuer does from then on. In the end so many fetches were made, and so many warnings of a stale copy.
+ */
+test.each<[string, string, fetches: number, warnings: number]>([
+  ['a copy is used while it is fresh', 'old: accepted, +599, old: accepted, +1, old: accepted', 2, 0],
+  [
+    'row 25: a key for another algorithm causes no fetch',
+    'publish es384, old: algorithm, +30, old: algorithm, +30, old: algorithm',
+    1,
+    0,
+  ],
+  [
+    'an issuer that begins anew with another key under its kid is believed after one fetch (THREATS.md 99)',
+    'old: accepted, +30, publish anew, anew: accepted, anew: accepted, old: signature',
+    2,
+    0,
+  ],
+  [
+    'row 25: a clock that is set back does not stop the fetches',
+    '+86400, fall, old: keys_unreachable, +-86400, publish old, old: accepted',
+    2,
+    0,
+  ],
+  [
+    'a copy that was fetched before the clock was set back is not fresh until then (THREATS.md 85)',
+    '+86400, old: accepted, +-86400, publish new, new: accepted, old: key_unknown, +599, new: accepted',
+    2,
+    0,
+  ],
+  [
+    'row 26: a stale copy is used without a fetch within the cooldown of a failure',
+    'old: accepted, fall, +600, old: accepted, +29, old: accepted, +1, old: accepted',
+    3,
+    2,
+  ],
+  [
+    'row 26: a stale copy is replaced as soon as the issuer is back, and its age starts anew',
+    'old: accepted, fall, +82800, old: accepted, publish old, +30, old: accepted, fall, +82800, old: accepted',
+    4,
+    2,
+  ],
+  [
+    'row 26: a copy that is still fresh is no stale one',
+    'old: accepted, fall, +30, old as x: key_unknown, old: accepted',
+    2,
+    0,
+  ],
+  ['row 26: a copy that is too old is not used', 'old: accepted, fall, +86400, old: keys_unreachable', 2, 0],
+  [
+    'row 26: an answer in HTML does not cost the copy',
+    'old: accepted, +600, answer HTML, old: accepted',
+    2,
+    1,
+  ],
+  [
+    'row 27: a new kid is accepted after one refetch, and the old key still verifies',
+    'old: accepted, publish new old, +30, new: accepted, old: accepted, new: accepted',
+    2,
+    0,
+  ],
+  [
+    'row 27: random kids within the cooldown delay a rotation by no more than the cooldown',
+    'old: accepted, +30, old as x: key_unknown, publish new old, new: key_unknown, +30, new: accepted',
+    3,
+    0,
+  ],
+  [
+    'row 27: a key that is published no more verifies nothing once the copy is refreshed',
+    'old: accepted, publish new, +600, old: key_unknown, new: accepted',
+    2,
+    0,
+  ],
+  [
+    'row 27: the same kid with another key is taken over with the next copy',
+    'old: accepted, publish anew, +600, anew: accepted, old: signature',
+    2,
+    0,
+  ],
+])('%s', async (_, story, fetches, warnings) => {
+  const { state, verify } = issuerOf(old);
+  for (const step of story.split(', ')) {
+    const [, name, kid, due] = /^(\w+)(?: as (\w+))?: (\w+)$/.exec(step) ?? [];
+    if (isKey(name)) expect([step, await verify(KEYS[name], kid ? { kid } : {})]).toEqual([step, due]);
+    else if (step.startsWith('+')) state.now += Number(step.slice(1)) * SECOND;
+    else if (step === 'fall') state.fall();
+    else if (step === 'answer HTML') state.answer = async () => new Response('<html>');
+    else
+      state.publish(
+        ...step
+          .split(' ')
+          .filter(isKey)
+          .map((key) => KEYS[key]),
+      );
+  }
+  expect([state.requests.length, state.stale.length]).toEqual([fetches, warnings]);
 });

@@ -4,7 +4,7 @@ import { isObject } from '../../contract/json.ts';
 import { reservationState } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
-import { isAlmostOver } from '../../session/login/login-tokens.ts';
+import { isAlmostOver } from '../../session/login/credentials.ts';
 import { OFFLINE } from '../../session/profiles/profile-keys.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';

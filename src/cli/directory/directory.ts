@@ -154,7 +154,7 @@ const tokenOf = (noun: Noun): CommandFile => ({
       if (access.origin === 'portal') ({ id } = access);
     }
     const claims =
-      id === undefined ? claimedClaims(token) : await verifiedToken(token, opened.trust[noun], id);
+      id === undefined ? claimedClaims(token) : await verifiedToken(token, opened.trust(noun), id);
     output.text({ token, claims }, token);
   },
 });

@@ -80,7 +80,7 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
 /** The public key of a token that has verified, and its thumbprint (RFC 7638). */
 async function keyOf({ trust }: Session, token: string): Promise<{ jwk: PublicJwk; thumbprint: string }> {
   const { header, claims } = readCompact(token);
-  const keys = forIssuer(trust.connectivity.issuers, String(claims['iss']));
+  const keys = forIssuer(trust('connectivity').issuers, String(claims['iss']));
   const alg = SERVICE_ALGORITHMS.find((known) => known === header['alg']);
   if (!keys || alg === undefined) throw new RangeError('the token has verified');
   const kid = typeof header['kid'] === 'string' ? header['kid'] : undefined;

@@ -1,6 +1,5 @@
 import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
 import {
-  byKind,
   keptKeys,
   keySetFiles,
   type TrustByKind,
@@ -96,7 +95,7 @@ async function offlineTrust(
   session: Session,
 ): Promise<[TrustByKind, (issuer: string) => KeySet]> {
   const { trust, keysOf } = await keptTrust(context);
-  const builtIn = session.trust.service.issuers;
+  const builtIn = session.trust('service').issuers;
   // The built-in server's own keys go before copies of them.
   return [union(trust, session.trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }
@@ -123,5 +122,5 @@ async function keptTrust(
 
 /** The same issuers, with another clock for a token's times. */
 function seenAt(trust: TrustByKind, now: () => number): TrustByKind {
-  return byKind((kind) => ({ ...trust[kind], now }));
+  return (kind) => ({ ...trust(kind), now });
 }

@@ -8,9 +8,10 @@ import { Failure, type FailureFacts, failureOrThrow, shellWord } from '../../con
 import { errorCode } from '../../contract/foreign-errors.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/loopback.ts';
-import { fetchOver, type Send, type Transport } from '../../contract/sending.ts';
+import type { Send, Transport } from '../../contract/sending.ts';
 import { claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySetStore } from '../../tokens/remote-key-set.ts';
+import { renewing } from '../../tokens/shared-copy.ts';
 import type { Variables } from '../profiles/folders.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials, type StoredCredentials } from './credentials.ts';
@@ -121,22 +122,23 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     return reply;
   });
   const credentials = new Credentials(stateFolder, profile, underLock);
-  const identityAs = (clientId: string) => {
-    let loaded: Promise<IdentityClient> | undefined;
-    // Loaded for a login or a refresh only.
-    const load = async (): Promise<IdentityClient> => {
-      if (authUrl === undefined) throw noProvider(profile);
-      const { createIdentityClient } = await import('../../client/identity.ts');
-      return createIdentityClient({ ...profile, authUrl, clientId, fetch: fetchOver(send), now, sleep });
-    };
-    return () => (loaded ??= load());
-  };
-  const identity = identityAs(profile.clientId);
+  // Loaded for a login or a refresh only.
+  const identityAs = (clientId: string) =>
+    renewing(
+      async () => {
+        if (authUrl === undefined) throw noProvider(profile);
+        const { createIdentityClient } = await import('../../client/identity.ts');
+        return createIdentityClient({ ...profile, authUrl, clientId, send, now, sleep });
+      },
+      now,
+      () => true,
+    );
+  const own = { profile, credentials, identity: identityAs(profile.clientId), now };
   const machine = { profile, identity: identityAs(CI_CLIENT_ID), now };
   const login: TokenSource = {
     origin: 'login',
     where: credentials.path,
-    get: () => loginToken({ profile, credentials, identity, now }),
+    get: () => loginToken(own),
   };
   const { userTokenCommand, experimentTokenCommand } = profile;
   // Its own variables say which user and experiment the official client means.
@@ -156,17 +158,18 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     (refreshToken || !userTokenCommand ? undefined : fromCommand(userTokenCommand, named));
   // A source that renews its token is asked for each request, the others once in a command.
   const job = jobIn(env, (address) => withTrace(open(new Set([new URL(address).origin]), false)));
-  const ofJob = (): TokenSource =>
-    job
-      ? jobToken(job, login, {
-          profile: { ...profile, experiment: named.experiment },
-          identity: machine.identity,
-          credentialsOf: (name) =>
-            shortCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
-          now,
-        })
+  const ofJob = {
+    profile: { ...profile, experiment: named.experiment },
+    identity: machine.identity,
+    credentialsOf: (name: string) =>
+      shortCredentials(join(stateFolder, 'jobs'), name, { profile, underLock, now }),
+    now,
+  };
+  const renewed = refreshToken
+    ? exchangedToken(refreshToken, machine)
+    : job
+      ? jobToken(job, login, ofJob)
       : loginInJob(env, login, profile);
-  const renewed = refreshToken ? exchangedToken(refreshToken, machine) : ofJob();
   const userToken = given ? remembered(given, now) : renewed;
   const experimentToken = givenToken(env, 'SLICES_CONN_EXPERIMENT_TOKEN');
 
@@ -182,36 +185,48 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
     portalTokens: userToken.origin === login.origin ? portalTokens(credentials, now) : undefined,
     forget,
     machineLogin: authUrl === undefined ? undefined : machineLogin(machine),
-    login:
-      authUrl === undefined
-        ? undefined
-        : {
-            path: credentials.path,
-            startLogin: async () => {
-              await credentials.change((current, takeRoom) => {
-                takeRoom();
-                return current;
-              });
-              return (await identity()).startLogin(profile.scope);
-            },
-            read: () => credentials.read(),
-            keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
-            end: async () => {
-              let ended: StoredCredentials | undefined;
-              // Removed first, so that this machine keeps nothing even when the network fails.
-              await credentials.change((current) => {
-                ended = current;
-                return undefined;
-              });
-              if (ended === undefined) return { problem: 'You were not logged in.' };
-              const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
-              const problem = await revocationProblem(revokeLogin(identity, ended));
-              const isAlive = expiresAt !== undefined && expiresAt > now();
-              return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
-            },
-          },
+    login: authUrl === undefined ? undefined : ownLogin(own),
     close: async () => {
       for (const { close } of opened) await close();
+    },
+  };
+}
+
+/** The login of a profile at its identity provider. */
+function ownLogin({
+  profile,
+  credentials,
+  identity,
+  now,
+}: {
+  profile: Profile;
+  credentials: Credentials;
+  identity: () => Promise<IdentityClient>;
+  now: () => number;
+}): Login {
+  return {
+    path: credentials.path,
+    startLogin: async () => {
+      await credentials.change((current, takeRoom) => {
+        takeRoom();
+        return current;
+      });
+      return (await identity()).startLogin(profile.scope);
+    },
+    read: () => credentials.read(),
+    keep: async (tokens) => void (await credentials.change(() => storedFrom(tokens, now()))),
+    end: async () => {
+      let ended: StoredCredentials | undefined;
+      // Removed first, so that this machine keeps nothing even when the network fails.
+      await credentials.change((current) => {
+        ended = current;
+        return undefined;
+      });
+      if (ended === undefined) return { problem: 'You were not logged in.' };
+      const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
+      const problem = await revocationProblem(revokeLogin(identity, ended));
+      const isAlive = expiresAt !== undefined && expiresAt > now();
+      return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
     },
   };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { MINUTE } from '../../contract/durations.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { readJson } from '../../contract/json.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
@@ -42,13 +43,34 @@ const Entry = v.object({
 export type StoredCredentials = Omit<v.InferOutput<typeof Entry>, 'version' | 'services'>;
 
 /**
+ * Whether a token must be replaced before it is used: less than a minute is left, or less than a tenth of its
+ * lifetime where that is shorter.
+ *
+ * | lifetime | replaced when there is left less than |
+ * |---|---|
+ * | 1 h | 1 min |
+ * | 5 min | 30 s |
+ * | unknown | never |
+ *
+ * @param token when it was issued and until when it is valid, in milliseconds
+ * @param now milliseconds
+ */
+export function isAlmostOver(
+  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number },
+  now: number,
+): boolean {
+  if (expiresAt === undefined) return false;
+  return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
+}
+
+/**
  * Returns the new login; undefined removes it. Before it sends a token that can be sent once only, it takes room on the disk
  * for what comes back.
  */
-type CredentialsChange = (
+type CredentialsChange<Next> = (
   current: StoredCredentials | undefined,
   takeRoom: () => void,
-) => Promise<StoredCredentials | undefined> | StoredCredentials | undefined;
+) => Promise<Next> | Next;
 
 /**
  * The login at one issuer, as one client, for one pair of addresses, so that no token is ever sent to another
@@ -110,12 +132,32 @@ export class Credentials {
   }
 
   /**
+   * The login, renewed where there is none or it is almost over: by one process at a time, each looking first at what the one
+   * before it left.
+   *
+   * @param renew as of {@link change}
+   */
+  async renewed<Next extends StoredCredentials | undefined>(
+    now: () => number,
+    renew: CredentialsChange<Next>,
+  ): Promise<StoredCredentials | Next> {
+    const isGood = (stored: StoredCredentials | undefined): stored is StoredCredentials =>
+      stored !== undefined && !isAlmostOver(stored, now());
+    const known = this.known();
+    return isGood(known)
+      ? known
+      : this.change<StoredCredentials | Next>((current, takeRoom) =>
+          isGood(current) ? current : renew(current, takeRoom),
+        );
+  }
+
+  /**
    * Changes the login while no other process can: what `work` is given was read under the lock, and what it
    * returns is on disk before the lock is released (THREATS.md 13).
    *
    * @throws Failure `state_unusable`; whatever `work` throws, and then nothing was changed
    */
-  async change(work: CredentialsChange): Promise<StoredCredentials | undefined> {
+  async change<Next extends StoredCredentials | undefined>(work: CredentialsChange<Next>): Promise<Next> {
     this.#makeFolder();
     return this.#underLock(join(this.#folder, `${this.#name}.lock`), async () => {
       const current = this.read();

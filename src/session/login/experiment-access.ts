@@ -1,6 +1,6 @@
 import type { PortalClient } from '../../client/portal.ts';
 import type { Experiment } from '../../contract/directory.ts';
-import { Failure, type FailureCode, ownCommand, shellWord } from '../../contract/failure.ts';
+import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
 import { idKind } from '../../contract/ids.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
@@ -30,7 +30,7 @@ export interface ExperimentAccessOptions {
   /** Its experiment and project are those where the command names none. */
   profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand'>;
   connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
-  portal: PortalClient;
+  portal: Pick<PortalClient, 'projects' | 'experiments' | 'experimentToken'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** See {@link ChoiceOptions}. */
@@ -154,21 +154,16 @@ async function chosenByPortal(options: ExperimentAccessOptions): Promise<string>
   return own !== undefined && isNamed(chosen, own, choice) ? own : chosen.id;
 }
 
-/** The project of an experiment, where the portal knows it; else the only active one; undefined where it has no projects. */
+/** The project of an experiment, where the portal knows it. */
 async function projectOf(experiment: string, options: ExperimentAccessOptions): Promise<string | undefined> {
-  const { portal, now, choice } = options;
-  const unless =
-    (...codes: FailureCode[]) =>
-    (error: unknown): undefined => {
-      if (!(error instanceof Failure) || !codes.includes(error.code)) throw error;
-    };
-  const known = await portal
-    .experiments()
-    .then((all) => chooseExperiment(experiment, all, options))
-    .catch(unless('not_supported', 'not_found'));
-  if (known?.project_id) return known.project_id;
-  const projects = await portal.projects().catch(unless('not_supported', 'not_found'));
-  return projects && (await chooseOne('project', undefined, projects, now(), choice)).id;
+  try {
+    const known = await chooseExperiment(experiment, await options.portal.experiments(), options);
+    return known.project_id || undefined;
+  } catch (error) {
+    if (!(error instanceof Failure) || (error.code !== 'not_supported' && error.code !== 'not_found'))
+      throw error;
+    return undefined;
+  }
 }
 
 /** Fails in place of a user token for a portal that the profile does not name. */

@@ -45,31 +45,17 @@ export function tokenExplained(error: unknown, taken: readonly TakenToken[], now
   const [first] = meant;
   // A login's own token: a new login replaces it.
   if (!first) return error.facts.fix === undefined ? error.with({ fix: 'slices-conn login' }) : error;
-  const told = meant.flatMap((one) => toldOf(one, now));
   return error.with({
-    why: inOneText(
-      error.facts.why,
-      ...told,
-      isForPersons(error, first)
-        ? "A CI login never has the scope for a person's logins: that takes a login as a person."
-        : '',
-    ),
+    why: inOneText(error.facts.why, ...meant.flatMap((one) => toldOf(one, now))),
     fix: fixFor(error, first),
   });
 }
 
-/** Whether a CI login was refused for the one scope that it never gets: jobs have no business with a person's logins. */
-function isForPersons({ code, message }: Failure, { source }: TakenToken): boolean {
-  return code === 'scope_missing' && /\bsessions\b/.test(message) && isOfMachine(source);
-}
-
-function fixFor(error: Failure, first: TakenToken): FailureFacts['fix'] {
-  const { code, facts } = error;
-  if (isForPersons(error, first)) return `unset ${first.source.variable} && slices-conn login`;
+function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'] {
   // What is exchanged anew would have no more scopes.
   if (code === 'scope_missing' && exchangedBy(first.source)) return undefined;
   // A source that gave none may have said itself what to do.
-  return first.token || facts.fix === undefined ? nextStepFor(first).fix : facts.fix;
+  return first.token || facts.fix === undefined ? nextStepFor(first) : facts.fix;
 }
 
 /** Whether a token is known to be of another kind than it is sent as. */
@@ -110,24 +96,18 @@ function toldOf({ kind, source, token }: TakenToken, now: number): Said[] {
   return [sentence`${place} holds ${held}${due} Put a new one there, or unset it.`];
 }
 
-function nextStepFor({ kind, source }: TakenToken): Pick<FailureFacts, 'fix'> {
+function nextStepFor({ kind, source }: TakenToken): string {
   const { variable, where } = source;
-  if (variable === undefined) return { fix: where };
+  if (variable === undefined) return where;
   const exchanged = exchangedBy(source);
-  if (exchanged) return { fix: exchanged.fix };
+  if (exchanged) return exchanged.fix;
   // The portal gives experiment tokens by itself.
-  return { fix: kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}` };
-}
-
-/** Whether a source exchanges the refresh token of `login --ci`. */
-function isOfMachine({ variable = '' }: TokenSource): boolean {
-  return variable.startsWith('SLICES_CONN_REFRESH_TOKEN');
+  return kind === 'user' ? `unset ${variable} && slices-conn login` : `unset ${variable}`;
 }
 
 /** The token that a source exchanges for user tokens, in words, and the command that gives another; undefined where it exchanges nothing. */
-function exchangedBy(source: TokenSource): { given: string; fix: string } | undefined {
-  const { variable = '' } = source;
-  if (isOfMachine(source)) {
+function exchangedBy({ variable = '' }: TokenSource): { given: string; fix: string } | undefined {
+  if (variable.startsWith('SLICES_CONN_REFRESH_TOKEN')) {
     return { given: `The refresh token in ${variable}`, fix: 'slices-conn login --ci' };
   }
   if (!/^(?:ACTIONS|SLICES_CONN)_ID_TOKEN/.test(variable)) return undefined;

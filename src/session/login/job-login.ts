@@ -24,7 +24,7 @@ import { ADDRESSES } from '../profiles/profile.ts';
 import { PROFILE_KEYS } from '../profiles/profile-keys.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials } from './credentials.ts';
-import { isAlmostOver, storedFrom } from './login-tokens.ts';
+import { storedFrom } from './login-tokens.ts';
 import { givenToken, ID_TOKEN_REQUEST, type TokenSource } from './token-source.ts';
 
 /** How a job of a CI proves which job it is: by ID tokens of its CI. */
@@ -157,7 +157,7 @@ const MAX_REPLY = 65_536;
 /** The needs of {@link jobToken}. */
 interface JobTokenOptions {
   profile: Profile;
-  identity: () => Promise<IdentityClient>;
+  identity: () => Promise<Pick<IdentityClient, 'exchange'>>;
   /** Where the token of a job with this name is kept. */
   credentialsOf: (name: string) => Credentials;
   /** Milliseconds since the Unix epoch. */
@@ -181,10 +181,7 @@ export function jobToken(job: Job, otherwise: TokenSource, options: JobTokenOpti
     isFixed: !job.asksAnew,
     async get() {
       kept ??= credentialsOf(await nameOf(job, experiment));
-      const known = kept.known();
-      if (known && !isAlmostOver(known, now())) return known.accessToken;
-      const next = await kept.change(async (current) => {
-        if (current && !isAlmostOver(current, now())) return current;
+      const next = await kept.renewed(now, async (current) => {
         if (current && !job.asksAnew) {
           if ((current.expiresAt ?? 0) > now()) return current;
           throw new Failure('token_expired', 'The token of this CI job has expired, as its ID token has.', {

@@ -4,66 +4,15 @@ import { Failure, mayBeRepeated } from '../../contract/failure.ts';
 import { isWithin } from '../../contract/instants.ts';
 import type { Secret } from '../../contract/secret.ts';
 import { claimedExpiry, claimedIssue } from '../../tokens/claimed.ts';
+import { renewing } from '../../tokens/shared-copy.ts';
 import type { Profile } from '../profiles/profiles.ts';
-import type { Credentials, StoredCredentials } from './credentials.ts';
+import { type Credentials, isAlmostOver, type StoredCredentials } from './credentials.ts';
 import type { TokenSource } from './token-source.ts';
-
-/**
- * Whether a token must be replaced before it is used: less than a minute is left, or less than a tenth of its
- * lifetime where that is shorter.
- *
- * | lifetime | replaced when there is left less than |
- * |---|---|
- * | 1 h | 1 min |
- * | 5 min | 30 s |
- * | unknown | never |
- *
- * @param token when it was issued and until when it is valid, in milliseconds
- * @param now milliseconds
- */
-export function isAlmostOver(
-  { issuedAt, expiresAt }: { issuedAt: number; expiresAt?: number },
-  now: number,
-): boolean {
-  if (expiresAt === undefined) return false;
-  return expiresAt - now < Math.min(MINUTE, (expiresAt - issuedAt) / 10);
-}
 
 /** Whether a token is almost over by its own claims; see {@link isAlmostOver}. @param now milliseconds */
 export function isSpent(token: Secret, now: number): boolean {
   const text = token.reveal();
   return isAlmostOver({ issuedAt: claimedIssue(text) ?? 0, expiresAt: claimedExpiry(text) }, now);
-}
-
-/**
- * A value that is made once for all calls, and again when it is not good any more. A failure is not kept: the next call may
- * succeed.
- *
- * @param now milliseconds
- * @param isGood whether a value still serves that was asked for at this instant, in milliseconds
- */
-export function renewing<Value>(
-  make: () => Promise<Value>,
-  now: () => number,
-  isGood: (value: Value, askedAt: number) => boolean,
-): () => Promise<Value> {
-  let held: { value: Promise<Value>; askedAt: number } | undefined;
-  const ask = (): Promise<Value> => {
-    const asked = { value: make(), askedAt: now() };
-    held = asked;
-    asked.value.catch(() => {
-      if (held === asked) held = undefined;
-    });
-    return asked.value;
-  };
-  return async () => {
-    const before = held;
-    if (!before) return ask();
-    const value = await before.value;
-    if (isGood(value, before.askedAt)) return value;
-    // Of several calls at once, the first one asks for all.
-    return held === before || !held ? ask() : held.value;
-  };
 }
 
 /**
@@ -86,22 +35,18 @@ export function remembered(source: TokenSource, now: () => number): TokenSource 
  * @param now milliseconds
  */
 export function keptToken(source: TokenSource, credentials: Credentials, now: () => number): TokenSource {
-  const isGood = (stored: StoredCredentials | undefined) => stored && !isAlmostOver(stored, now());
   return {
     ...source,
     async get() {
       let given: Secret | undefined;
       try {
-        const kept = credentials.known();
-        if (kept && isGood(kept)) return kept.accessToken;
-        const next = await credentials.change(async (current) => {
-          if (isGood(current)) return current;
+        const kept = await credentials.renewed(now, async () => {
           given = await source.get();
           const expiresAt = claimedExpiry(given.reveal());
           if (expiresAt === undefined) return undefined;
           return storedFrom({ accessToken: given, refreshToken: undefined, expiresAt }, now());
         });
-        return given ?? next?.accessToken ?? source.get();
+        return given ?? kept?.accessToken ?? source.get();
       } catch (error) {
         if (given) return given;
         if (error instanceof Failure && error.code === 'state_unusable') return source.get();
@@ -132,13 +77,11 @@ export async function loginToken(options: UserTokenOptions): Promise<Secret> {
   const { profile, credentials, now } = options;
   const stored = credentials.known();
   if (!stored) throw notLoggedIn(profile);
-  if (!isAlmostOver(stored, now())) return stored.accessToken;
   try {
-    const refreshed = await credentials.change((current, takeRoom) => {
+    const refreshed = await credentials.renewed(now, async (current, takeRoom) => {
       if (!current) throw notLoggedIn(profile);
-      return isAlmostOver(current, now()) ? refresh(current, takeRoom, options) : current;
+      return refresh(current, takeRoom, options);
     });
-    if (!refreshed) throw notLoggedIn(profile);
     return refreshed.accessToken;
   } catch (error) {
     const isUnkept = error instanceof Failure && error.code === 'state_unusable';
@@ -206,7 +149,7 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
 
 /** Ends a login at the identity provider, by its refresh token if any. @returns false where it offers none */
 export async function revokeLogin(
-  identity: () => Promise<IdentityClient>,
+  identity: () => Promise<Pick<IdentityClient, 'revoke'>>,
   { refreshToken, accessToken }: Pick<StoredCredentials, 'refreshToken' | 'accessToken'>,
 ): Promise<boolean> {
   const client = await identity();

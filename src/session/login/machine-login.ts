@@ -3,17 +3,12 @@ import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { Failure } from '../../contract/failure.ts';
 import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
+import { renewing } from '../../tokens/shared-copy.ts';
 import type { Profile } from '../profiles/profiles.ts';
+import { isAlmostOver } from './credentials.ts';
 import { heldKind, heldText } from './given-tokens.ts';
-import { isAlmostOver, renewing, revokeLogin } from './login-tokens.ts';
+import { revokeLogin } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
-
-/** A refresh token that a machine keeps. */
-interface MachineToken {
-  refreshToken: Secret;
-  /** Milliseconds; undefined where the provider does not tell. */
-  expiresAt: number | undefined;
-}
 
 /** A login for a machine (cli/README.md, "Commands"). Nothing of it is stored here. */
 export interface MachineLogin {
@@ -23,16 +18,17 @@ export interface MachineLogin {
    * Refreshes once, to see whether the token stays good: jobs that run side by side share it. A token that is
    * replaced at each use is revoked.
    *
+   * @returns the refresh token that the machine keeps, and when it expires, in milliseconds; undefined where the provider does not tell
    * @throws Failure `not_supported`, with exit code 5
    */
-  check(tokens: IssuedTokens): Promise<MachineToken>;
+  check(tokens: IssuedTokens): Promise<{ refreshToken: Secret; expiresAt: number | undefined }>;
 }
 
 /** The needs of a machine's login and its tokens. */
 interface MachineOptions {
   profile: Profile;
   /** The identity provider, asked as {@link CI_CLIENT_ID}. */
-  identity: () => Promise<IdentityClient>;
+  identity: () => Promise<Omit<IdentityClient, 'exchange'>>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }

@@ -24,13 +24,13 @@ import {
 } from '../../tokens/verify.ts';
 import type { Profile } from '../profiles/profiles.ts';
 
-/** The trusted issuers of each kind of token. */
-export type TrustByKind = Readonly<Record<TokenKind, Trust>>;
+/** The trusted issuers of a kind of token. */
+export type TrustByKind = (kind: TokenKind) => Trust;
 
 /**
  * Trust in a profile's services and no others: each kind of token from the service that issues it.
  *
- * @param keysOf the keys of an issuer
+ * @param keysOf the keys of an issuer, asked for once
  * @param now milliseconds since the Unix epoch
  */
 export function trustIn(
@@ -46,34 +46,23 @@ export function trustIn(
   const from = (address?: string): [string, KeySet][] =>
     address === undefined ? [] : [[address, keysOf(address)]];
   const [connectivity, portal, identity] = [from(baseUrl), from(portalUrl), from(issuer)];
-  const trust = (...issuers: [string, KeySet][][]): Trust => ({ issuers: new Map(issuers.flat()), now });
-  return {
-    connectivity: trust(connectivity),
-    project: trust(portal),
-    experiment: trust(portal),
+  const issuers = {
+    connectivity,
+    project: portal,
+    experiment: portal,
     // The spec has the portal issue user tokens; the identity provider may be an issuer of its own.
-    user: trust(identity, portal),
-    service: trust(connectivity, portal, identity),
+    user: [...identity, ...portal],
+    service: [...connectivity, ...portal, ...identity],
   };
+  return (kind) => ({ issuers: new Map(issuers[kind]), now });
 }
 
 /** Trusts the issuers of both. */
 export function union(one: TrustByKind, other: TrustByKind): TrustByKind {
-  return byKind((kind) => ({
-    ...one[kind],
-    issuers: new Map([...one[kind].issuers, ...other[kind].issuers]),
-  }));
-}
-
-/** The trust that is made for each kind of token. */
-export function byKind(make: (kind: TokenKind) => Trust): TrustByKind {
-  return {
-    connectivity: make('connectivity'),
-    project: make('project'),
-    experiment: make('experiment'),
-    user: make('user'),
-    service: make('service'),
-  };
+  return (kind) => ({
+    ...one(kind),
+    issuers: new Map([...one(kind).issuers, ...other(kind).issuers]),
+  });
 }
 
 /** Where an issuer publishes its keys. */
@@ -123,12 +112,12 @@ export interface VerificationSource {
  */
 export async function verifyAny(
   token: string,
-  trust: Readonly<Record<TokenKind, Trust>>,
+  trust: TrustByKind,
   source: VerificationSource,
   issuerKeys: (issuer: string) => KeySet,
 ): Promise<VerifiedToken> {
   const { claims } = readCompact(token);
-  const own = trust[claimedKind(claims)];
+  const own = trust(claimedKind(claims));
   if (source.keys === undefined && source.issuer === undefined) return verifyToken(token, own);
   const issuer = source.issuer ?? String(claims['iss']);
   const keys = source.keys ?? issuerKeys(issuer);

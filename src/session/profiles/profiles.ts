@@ -64,12 +64,6 @@ const Preferences = v.looseObject({
 /** The content of `config.json` (cli/README.md, "Files"); members that a later version adds are kept. */
 type Preferences = v.InferOutput<typeof Preferences>;
 
-/** The file's new content, and the result for the caller. */
-interface Outcome<Result> {
-  preferences: Preferences;
-  result: Result;
-}
-
 /** Where user and experiment tokens are sent. */
 const TOKEN_DESTINATIONS = ['baseUrl', 'portalUrl'] as const satisfies readonly ProfileKey[];
 const TOKEN_COMMANDS = [
@@ -183,7 +177,7 @@ export class Profiles {
   async use(name: string): Promise<void> {
     await this.#change((current) => {
       checkKnown(name, current);
-      return { preferences: { ...current, profile: name }, result: undefined };
+      current.profile = name;
     });
   }
 
@@ -201,10 +195,9 @@ export class Profiles {
       const settings = { ...ownSettings(name, current), ...set };
       for (const key of unset) delete settings[key];
       checkProtected(viewOf(name, settings, {}), 'slices-conn profile set --help');
-      return {
-        preferences: withSettings(name, settings, current),
-        result: viewOf(name, settings, this.#env),
-      };
+      const view = viewOf(name, settings, this.#env);
+      current.profiles[name] = settings;
+      return view;
     });
   }
 
@@ -223,7 +216,7 @@ export class Profiles {
       const names = Object.entries({ ...own.chosenNames, [id]: called });
       const inUse = names.filter(([one]) => one === settings.project || one === settings.experiment);
       const chosenNames = Object.fromEntries(inUse.filter(([, known]) => known !== ''));
-      return { preferences: withSettings(name, { ...settings, chosenNames }, current), result: undefined };
+      current.profiles[name] = { ...settings, chosenNames };
     });
   }
 
@@ -235,22 +228,21 @@ export class Profiles {
   async remove(name: string): Promise<Removal> {
     return this.#change((current) => {
       checkKnown(name, current);
-      const { [name]: own, ...profiles } = current.profiles;
-      const { profile, ...others } = current;
-      const wasPreferred = profile === name;
-      return {
-        preferences: { ...(wasPreferred ? others : current), profiles },
-        result: { builtIn: Object.hasOwn(BUILT_IN, name), removed: own !== undefined, wasPreferred },
-      };
+      const removed = Object.hasOwn(current.profiles, name);
+      const wasPreferred = current.profile === name;
+      delete current.profiles[name];
+      if (wasPreferred) delete current.profile;
+      return { builtIn: Object.hasOwn(BUILT_IN, name), removed, wasPreferred };
     });
   }
 
   /** Reads, changes and writes the file under the lock. Every change goes through here. */
-  async #change<Result>(work: (current: Preferences) => Outcome<Result>): Promise<Result> {
+  async #change<Result>(work: (current: Preferences) => Result): Promise<Result> {
     const write = await preferencesWriter(this.#folder);
     privateFolder(this.#folder);
     return this.#underLock(join(this.#folder, 'config.lock'), async () => {
-      const { preferences, result } = work(this.#read());
+      const preferences = this.#read();
+      const result = work(preferences);
       write(preferences);
       return result;
     });
@@ -296,10 +288,6 @@ function forItsServices(
     given.map((key) => [key, { ...entries[key], value: undefined }]),
   );
   return { entries: { ...entries, ...withoutCommands }, redirectedBy };
-}
-
-function withSettings(name: string, settings: Settings, current: Preferences): Preferences {
-  return { ...current, profiles: { ...current.profiles, [name]: settings } };
 }
 
 function checkKnown(name: string, preferences: Preferences): void {

@@ -1,6 +1,5 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import { readJson } from '../../contract/json.ts';
 import { type Reservation, ReservationReply } from '../../contract/reservation.ts';
 import { type ChangeItem, ReservationRequest } from '../../contract/reservation-request.ts';
 
@@ -21,22 +20,24 @@ export interface LedgerDatabase {
 const OUTCOMES = ['unknown', 'booked', 'refused', 'deleted'] as const;
 const ASKED = ['reserve', 'update', 'delete'] as const;
 
+/** A column of JSON. */
+const json = <Schema extends v.GenericSchema>(schema: Schema) => v.pipe(v.string(), v.parseJson(), schema);
+
 const Row = v.object({
   experiment: v.string(),
   key: v.string(),
   asked: v.picklist(ASKED),
   asked_ms: v.number(),
   began_ms: v.number(),
-  requested: v.nullable(v.string()),
-  pending: v.nullable(v.string()),
+  requested: v.nullable(
+    json(v.object({ ...ReservationRequest.entries, typedTimes: v.optional(v.string()) })),
+  ),
+  pending: v.nullable(json(ReservationRequest)),
   outcome: v.picklist(OUTCOMES),
   reservation_id: v.nullable(v.string()),
-  reservation: v.nullable(v.string()),
+  reservation: v.nullable(json(ReservationReply)),
   token: v.nullable(v.string()),
 });
-
-/** A request as its column has it. */
-const Typed = v.object({ ...ReservationRequest.entries, typedTimes: v.optional(v.string()) });
 
 /** One reservation that this machine asked for, and what it knows of it. */
 export interface LedgerEntry {
@@ -281,39 +282,20 @@ export class Ledger {
 
 function toEntry(value: Record<string, unknown>): LedgerEntry {
   const result = v.safeParse(Row, value);
-  if (!result.success) throw foreign(v.getDotPath(result.issues[0]) ?? 'A row');
-  const row = result.output;
-  const { typedTimes, requested } = row.requested === null ? { requested: null } : readTyped(row.requested);
+  if (!result.success) {
+    throw new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
+      why: `${v.getDotPath(result.issues[0]) ?? 'A row'} does not have the expected form.`,
+    });
+  }
+  const { experiment, key, asked, outcome, pending, ...row } = result.output;
+  const { typedTimes, ...requested } = row.requested ?? {};
   return {
-    experiment: row.experiment,
-    key: row.key,
-    asked: row.asked,
+    ...{ experiment, key, asked, outcome, pending, typedTimes },
     askedAt: row.asked_ms,
     beganAt: row.began_ms,
-    requested,
-    typedTimes,
-    pending: row.pending === null ? null : readColumn(ReservationRequest, row.pending),
-    outcome: row.outcome,
+    requested: row.requested && (requested as ReservationRequest),
     id: row.reservation_id ?? undefined,
-    reservation: row.reservation === null ? undefined : readColumn(ReservationReply, row.reservation),
+    reservation: row.reservation ?? undefined,
     token: row.token ?? undefined,
   };
-}
-
-function readTyped(text: string): Pick<LedgerEntry, 'requested' | 'typedTimes'> {
-  const { typedTimes, ...requested } = readColumn(Typed, text);
-  return { requested, typedTimes };
-}
-
-function readColumn<Schema extends v.GenericSchema>(schema: Schema, text: string): v.InferOutput<Schema> {
-  const reading = readJson(text);
-  const result = v.safeParse(schema, reading.ok ? reading.value : undefined);
-  if (result.success) return result.output;
-  throw foreign(v.getDotPath(result.issues[0]) ?? 'A column');
-}
-
-function foreign(what: string): Failure {
-  return new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
-    why: `${what} does not have the expected form.`,
-  });
 }

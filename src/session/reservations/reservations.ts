@@ -199,7 +199,11 @@ export class Reservations {
     const isDeletion = items.length === 1 && items[0]?.item.action === 'delete';
     // A service that answered wrongly would answer wrongly again.
     const isWrong = lost.code === 'reply_invalid' || lost.code === 'unverified';
-    const isKeyed = isTogether(attempt) || can?.idempotencyKey === true;
+    const isTogether = isBatch(
+      items.map(({ item }) => item),
+      attempt.options,
+    );
+    const isKeyed = isTogether || can?.idempotencyKey === true;
     const pauses = isWrong ? [] : isDeletion ? DELETE_PAUSES_MS : isKeyed ? RESEND_PAUSES_MS : [];
     if (pauses.length > 0 && !isDeletion) {
       notice(
@@ -219,7 +223,9 @@ export class Reservations {
       }
     }
     // Another reservation may look like a create without a name; the next request under its key tells them apart.
-    const isFindable = pauses.length === 0 || creates.every(({ item }) => nameIn(item) !== undefined);
+    const isFindable =
+      pauses.length === 0 ||
+      creates.every(({ item }) => 'request' in item && item.request.name !== undefined);
     const found =
       isFindable && (creates.length === 0 || can?.list)
         ? await this.#look(attempt).catch(() => undefined)
@@ -371,17 +377,6 @@ export class Reservations {
 }
 
 const only = ([result = null]: Results): ProvenReservation | null => result;
-
-function isTogether({ items, options }: Attempt): boolean {
-  return isBatch(
-    items.map(({ item }) => item),
-    options,
-  );
-}
-
-function nameIn(item: ChangeItem): string | undefined {
-  return item.action === 'create' ? item.request.name : undefined;
-}
 
 /** The ids of reservations that exist, or may exist, in spite of a failure: one for each item. */
 function idsIn({ facts }: Failure): readonly (string | null)[] | undefined {

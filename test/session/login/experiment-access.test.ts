@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { PortalClient } from '../../../src/client/portal.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
@@ -21,21 +20,11 @@ const tokenOf = (sub: string, name: string) => makeToken(key, claimsOf('experime
 /** A portal with these experiments, and the requests that it got. */
 function portalWith(names: Readonly<Record<string, string>>) {
   const asked: string[] = [];
-  const nobody = async (): Promise<never> => {
-    throw new Error('nobody expected this question');
-  };
-  const portal: PortalClient = {
+  const portal: ExperimentAccessOptions['portal'] = {
     async projects() {
       asked.push('projects');
       return [{ id: OTHER_PROJECT, name: 'other', role: 'lead', expires_at: '' } as never];
     },
-    projectToken: nobody,
-    sessions: nobody,
-    endSession: nobody,
-    ciRules: nobody,
-    addCiRule: nobody,
-    removeCiRule: nobody,
-    createExperiment: nobody,
     async experiments() {
       asked.push('experiments');
       const made = { role: 'lead', expires_at: '2027-01-30T12:00:00Z' } as const;
@@ -196,7 +185,6 @@ describe('the profile’s command', () => {
     ['the chosen one', { wanted: 'one', project: 'p' }, 'p', []],
     ["the named experiment's", { wanted: 'one' }, IDS.project, [LISTED]],
     ["the only experiment's", {}, IDS.project, [LISTED, LISTED]],
-    ['the only active one', { wanted: 'unknown' }, OTHER_PROJECT, [LISTED, 'projects']],
   ])('gets the project, where it needs one: %s', async (_, options, project, asked) => {
     const found = await access({ tokenFrom, places: ['give', '{project}'], ...options }, { [ONE]: 'one' });
     expect([placed?.project, found.asked]).toEqual([project, asked]);

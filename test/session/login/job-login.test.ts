@@ -59,7 +59,7 @@ function machine(answer: 'offered' | 'not offered' | Failure = 'offered', ofLogi
     async command(of: Job, experiment?: string): Promise<string> {
       const options = {
         profile: { ...profile, ...(experiment === undefined ? {} : { experiment }) },
-        identity: async () => identity as IdentityClient,
+        identity: async () => identity,
         credentialsOf,
         now: () => now,
       };

@@ -1,12 +1,11 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { failureOrThrow } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import { filesOn } from '../../../src/main/files.ts';
-import { Credentials } from '../../../src/session/login/credentials.ts';
+import { Credentials, isAlmostOver } from '../../../src/session/login/credentials.ts';
 import {
-  isAlmostOver,
   loginToken,
   type PortalTokens,
   portalTokens,
@@ -14,6 +13,7 @@ import {
   storedFrom,
 } from '../../../src/session/login/login-tokens.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
+import { claimedExpiry, claimedIssue } from '../../../src/tokens/claimed.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW, SECONDS } from '../../fixtures/tokens.ts';
 import { smallDisk } from '../../proof/disk-room.ts';
@@ -235,3 +235,21 @@ describe('a token is replaced when less than a minute or a tenth of its lifetime
     expect(isAlmostOver({ issuedAt: ISSUED, expiresAt: undefined }, ISSUED + HOUR)).toBe(false);
   });
 });
+
+test.each(['null', '1e306', '1e17', '-5', '"soon"'])(
+  'row 55: a login whose expiry is not a date: %s is read as unknown',
+  async (expiry) => {
+    await credentials.change((current) => current && { ...current, expiresAt: 1 });
+    const text = readFileSync(credentials.path, 'utf8');
+    writeFileSync(credentials.path, text.replace('"expiresAt":1', `"expiresAt":${expiry}`));
+    expect(credentials.read()).toMatchObject({ issuedAt: NOW - 1000, expiresAt: undefined });
+  },
+);
+
+test.each([1e306, 8_640_000_000_001, -1, '5', null])(
+  'row 55: an exp or iat of %j counts as unknown',
+  (value) => {
+    const token = experimentToken({ exp: value, iat: value }).reveal();
+    expect([claimedExpiry(token), claimedIssue(token)]).toEqual([undefined, undefined]);
+  },
+);

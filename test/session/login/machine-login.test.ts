@@ -28,7 +28,7 @@ function tokens(
 /** A provider that answers refreshes like this, and what it was asked. */
 function provider(answer: () => Promise<IssuedTokens> | IssuedTokens, start?: () => Promise<never>) {
   const asked: string[] = [];
-  const identity: IdentityClient = {
+  const identity: Omit<IdentityClient, 'exchange'> = {
     startLogin: async (scope) => {
       asked.push(`login ${scope}`);
       if (start) return start();
@@ -38,7 +38,6 @@ function provider(answer: () => Promise<IssuedTokens> | IssuedTokens, start?: ()
       asked.push(`refresh ${token.reveal()}`);
       return answer();
     },
-    exchange: async () => undefined,
     revoke: async (token, kind) => {
       asked.push(`revoke ${kind} ${token.reveal()}`);
       return true;

@@ -322,13 +322,6 @@ describe('config.json', () => {
     });
   });
 
-  test('is created by the first choice: folder 0700, file 0600', async () => {
-    await new Profiles(folder, {}).choose('local', 'project', { id: 'demo', name: '' });
-    expect((await resolve('local')).project).toBe('demo');
-    expect(statSync(folder).mode & 0o777).toBe(0o700);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-  });
-
   test('and its folder are closed to others if they were open', async () => {
     configure({ profiles: {} });
     chmodSync(folder, 0o755);
@@ -439,28 +432,6 @@ describe('changing a profile', () => {
   const set = (name: string, settings: Settings, unset: ProfileKey[] = []) =>
     new Profiles(folder, {}).set(name, { set: settings, unset });
   const content = () => JSON.parse(readFileSync(file, 'utf8'));
-
-  test('creates it, adds keys and removes keys', async () => {
-    await set('lab', { ...LAB, clientId: 'client' });
-    await set('lab', { scope: 'openid' }, ['clientId']);
-    expect(content()).toEqual({ profiles: { lab: { ...LAB, scope: 'openid' } } });
-    expect(await resolve('lab')).toMatchObject({ ...LAB, scope: 'openid', clientId: 'slices-conn' });
-  });
-
-  test('returns the new values and their sources', async () => {
-    const profiles = new Profiles(folder, { SLICES_CONN_CLIENT_ID: 'variable' });
-    const { entries } = await profiles.set('local', {
-      set: { clientId: 'client', insecure: true },
-      unset: [],
-    });
-    expect(entries).toMatchObject({
-      baseUrl: { value: 'http://127.0.0.1:4280', source: 'built-in' },
-      clientId: { value: 'variable', source: 'environment', variable: 'SLICES_CONN_CLIENT_ID' },
-      insecure: { value: true, source: 'file' },
-      tokenPlacement: { value: 'user', source: 'default' },
-      project: { value: undefined, source: 'default' },
-    });
-  });
 
   test('changes nothing when a variable is invalid, because the profile could not be shown', async () => {
     const profiles = new Profiles(folder, { SLICES_CONN_BASE_URL: 'https://user:canary@conn.lab.example' });
@@ -595,24 +566,10 @@ describe('an invalid variable', () => {
 });
 
 describe('the preferred profile', () => {
-  test('is kept, and told', async () => {
-    configure({ profiles: { lab: LAB } });
-    const profiles = new Profiles(folder, {});
-    expect(profiles.activeName(undefined)).toBe('local');
-    await profiles.use('lab');
-    expect(profiles.activeName(undefined)).toBe('lab');
-    expect((await resolve()).name).toBe('lab');
-  });
-
   test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which does not exist', async (name) => {
     configure({ profile: 'lab', profiles: { lab: LAB } });
     expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('not_found');
     expect(JSON.parse(readFileSync(file, 'utf8')).profile).toBe('lab');
-  });
-
-  test('a misspelt name gets the most similar one as advice', async () => {
-    const failure = await failureOf(() => resolve('slcies'));
-    expect(failure.message).toMatch(/ Did you mean slices\?$/);
   });
 });
 
@@ -627,20 +584,6 @@ describe('removing a profile', () => {
       later: 1,
       profiles: { other: LAB },
     });
-  });
-
-  test('that is preferred removes the preference', async () => {
-    configure({ profile: 'lab', profiles: { lab: LAB } });
-    expect(await remove('lab')).toMatchObject({ wasPreferred: true });
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ profiles: {} });
-    expect((await resolve()).name).toBe('local');
-  });
-
-  test('that is built in restores its defaults', async () => {
-    configure({ profiles: { local: { project: 'demo', baseUrl: 'https://conn.lab.example' } } });
-    expect(await remove('local')).toEqual({ builtIn: true, removed: true, wasPreferred: false });
-    expect(await resolve('local')).toMatchObject({ baseUrl: 'http://127.0.0.1:4280' });
-    expect(await remove('local')).toEqual({ builtIn: true, removed: false, wasPreferred: false });
   });
 
   test.each(['nope', '__proto__', 'constructor', ''])(

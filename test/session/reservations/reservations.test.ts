@@ -59,6 +59,8 @@ const refusing = (status: number, code: string) => (): Response =>
 /** The answer of our own service when its database is lost at the commit. */
 const nobodyKnows = refusing(503, 'outcome_unknown');
 const nothingDone = refusing(503, 'unavailable');
+const fewer = answering(refusing(429, 'x'));
+const expired = answering(refusing(401, 'token_expired'));
 
 /** The extensions that a service has. */
 interface Abilities {
@@ -66,6 +68,8 @@ interface Abilities {
   key: boolean;
 }
 const ALL: Abilities = { list: true, key: true };
+const LIST_ONLY: Abilities = { list: true, key: false };
+const NONE: Abilities = { list: false, key: false };
 
 /** A person's machine and a real service, with a faulty network between them. */
 interface Scene {
@@ -229,13 +233,9 @@ async function stateOf(here: Scene): Promise<string[]> {
 }
 
 describe('an answer that is lost', () => {
-  const LIST_ONLY: Abilities = { list: true, key: false };
-  const NONE: Abilities = { list: false, key: false };
   const redirect = (): Response => new Response(null, { status: 307, headers: { location: '/login' } });
   const half = (): Response =>
     new Response('{"id":"con_', { headers: { 'content-type': 'application/json' } });
-  const fewer = answering(refusing(429, 'x'));
-  const expired = answering(refusing(401, 'token_expired'));
 
   type Kind = keyof typeof CHANGES;
   /** Whether the outcome is found, or stays unknown though the changes were made or not; and how many were sent. */
@@ -353,17 +353,11 @@ describe('an answer that is lost', () => {
     expect((await here.again().list()).items).toEqual([]);
     expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
   });
-
-  test('a service without a description has no extensions: nothing else is asked', async () => {
-    const here = await scene(NONE);
-    here.fates['POST'] = [replyLost];
-    await failureOf(() => create(here.reservations, LATER));
-    expect([here.sent('POST'), here.sent('GET')]).toEqual([1, 0]);
-  });
 });
 
 describe('a change that was refused', () => {
   test.each<[keyof typeof CHANGES, string, Fate]>([
+    ['create', 'a refusal', answering(refusing(422, 'bandwidth_unavailable'))],
     ['update', 'row 43: the service says that it did nothing', answering(nothingDone)],
     ['update', 'a refusal', answering(refusing(422, 'bandwidth_unavailable'))],
     ['deletion', 'a refusal', answering(refusing(403, 'role_not_allowed'))],
@@ -382,7 +376,7 @@ describe('a change that was refused', () => {
   });
 
   test('a deletion of what is gone: not_found, and its entry is deleted; so it stays', async () => {
-    const here = await scene({ list: false, key: false });
+    const here = await scene(NONE);
     const { id } = await bookedAt(here);
     await remove(here.reservations, id);
     expect((await failureOf(() => remove(here.reservations, id))).code).toBe('not_found');
@@ -418,7 +412,7 @@ describe('a search whose answer is lost', () => {
   });
 
   test.each(SEARCHES)('%s: with a list only, it is found there', async (_, search) => {
-    const here = await scene({ list: true, key: false });
+    const here = await scene(LIST_ONLY);
     await create(here.reservations, taken);
     here.fates['POST'] = [replyLost];
     const { reservation } = await create(here.reservations, search);
@@ -428,7 +422,7 @@ describe('a search whose answer is lost', () => {
   });
 
   test.each(SEARCHES)('%s: what lies outside of it in the list is not taken for it', async (_, search) => {
-    const here = await scene({ list: true, key: false });
+    const here = await scene(LIST_ONLY);
     // Another machine of the same person has booked in between.
     await create(here.reservations, { ...taken, end: NOW + 11 * HOUR, bandwidth: 300 });
     await here.ledger.deleted(await onlyId(here));
@@ -454,20 +448,8 @@ describe('a search whose answer is lost', () => {
     },
   );
 
-  test.each<[string, ReservationRequest]>([
-    ['another duration', { ...WINDOW, bandwidth: 60_000, duration: HOUR }],
-    ['the whole window', { ...WINDOW, bandwidth: 60_000 }],
-    ['a volume', { ...WINDOW, bandwidth: 60_000, volume: 5 }],
-  ])('under its key, %s is another request', async (_, other) => {
-    const here = await scene();
-    await create(here.reservations, { ...WINDOW, bandwidth: 60_000, duration: 2 * HOUR }, KEY);
-    const failure = await failureOf(() => create(here.again(), other, KEY));
-    expect(failure.code).toBe('idempotency_key_reused');
-    expect(here.sent('POST')).toBe(1);
-  });
-
   test('a service that lacks it is asked for nothing, and nothing stays unknown', async () => {
-    const here = await scene({ list: false, key: false });
+    const here = await scene(NONE);
     const failure = await failureOf(() => create(here.reservations, { ...WINDOW, volume: 5 }));
     expect(failure.code).toBe('not_supported');
     expect(here.sent('POST')).toBe(0);
@@ -476,24 +458,10 @@ describe('a search whose answer is lost', () => {
 });
 
 describe('a refused create request', () => {
-  test.each(['site_invalid', 'bandwidth'])(
-    '%s: no request is repeated, and the entry is marked as refused',
-    async (what) => {
-      const here = await scene();
-      const wrong =
-        what === 'bandwidth' ? { ...LATER, bandwidth: 10_000_000 } : { ...LATER, site2: 'nowhere' };
-      const { facts } = await failureOf(() => create(here.reservations, wrong));
-      expect(facts.maybeDone).toBeUndefined();
-      expect(here.sent('POST')).toBe(1);
-      expect(await here.outcomes()).toEqual(['made-1 reserve refused no id']);
-      expect((await here.reservations.list()).items).toEqual([]);
-    },
-  );
-
   test.each<[string, Fate]>([
     ['nobody is there', unreachable],
     ['the service says that it did nothing', answering(nothingDone)],
-    ['the service asks for fewer requests', answering(refusing(429, 'x'))],
+    ['the service asks for fewer requests', fewer],
   ])('%s: it can be sent again under its key', async (_, fate) => {
     const here = await scene();
     here.fates['POST'] = [fate];
@@ -508,7 +476,7 @@ describe('a refused create request', () => {
 });
 
 describe('a person’s own idempotency key', () => {
-  test.each([ALL, { list: true, key: false }, { list: false, key: true }, { list: false, key: false }])(
+  test.each([ALL, LIST_ONLY, { list: false, key: true }, NONE])(
     'run twice: the same reservation, at a service with %j',
     async (abilities) => {
       const here = await scene(abilities);
@@ -521,13 +489,6 @@ describe('a person’s own idempotency key', () => {
       expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
     },
   );
-
-  test('another key makes another reservation', async () => {
-    const here = await scene();
-    await create(here.reservations, LATER, KEY);
-    await create(here.reservations, LATER, { idempotencyKey: 'another' });
-    expect(await here.onServer()).toHaveLength(2);
-  });
 
   test.each<[string, Partial<ReservationRequest>]>([
     ['bandwidth', { bandwidth: 5 }],
@@ -591,7 +552,7 @@ describe('a person’s own idempotency key', () => {
       await failureOf(() => create(here.again(), far, NIGHTLY));
     }
     expect(here.sent('POST')).toBe(3 + 1 + 3);
-    const keyless = await scene({ list: true, key: false });
+    const keyless = await scene(LIST_ONLY);
     const other = await create(keyless.reservations, LATER, KEY);
     await keyless.deletedElsewhere(other.reservation.id);
     const failure = await failureOf(() => create(keyless.again(), LATER, KEY));
@@ -609,7 +570,7 @@ describe('a person’s own idempotency key', () => {
     expect(await here.onServer()).toEqual([]);
   });
 
-  test.each([ALL, { list: false, key: false }])(
+  test.each([ALL, NONE])(
     '--start-now --for 2h, typed again a minute later: the same reservation; %j',
     async (abilities) => {
       const here = await scene(abilities);
@@ -632,77 +593,51 @@ describe('a person’s own idempotency key', () => {
     expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
   });
 
-  test.each<[string, Fate]>([
-    ['not delivered', vanished],
-    ['delivered', replyLost],
-  ])('run again after its answers were lost, the first %s: one reservation is made', async (_, first) => {
-    const here = await scene();
-    here.fates['POST'] = [first, vanished, vanished];
-    await failureOf(() => create(here.reservations, LATER, KEY));
-    const { reservation } = await create(here.again(), LATER, KEY);
-    expect(reservation.id).toBe(await onlyId(here));
-    expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
-  });
-
-  test('run again at a service with a list only: found there, without another create request', async () => {
-    const here = await scene({ list: true, key: false });
-    here.fates['POST'] = [replyLost];
-    // The list fails too, for now.
-    here.fates['GET'] = [vanished];
-    await failureOf(() => create(here.reservations, LATER, KEY));
-    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { reservation } = await create(here.again(), LATER, KEY);
-    expect(reservation.id).toBe(await onlyId(here));
-    expect(here.sent('POST')).toBe(1);
-  });
-
-  test('run again at a service without extensions: still unknown, without another create request', async () => {
-    const here = await scene({ list: false, key: false });
-    here.fates['POST'] = [replyLost];
-    await failureOf(() => create(here.reservations, LATER, KEY));
-    const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
-    expect([code, facts.maybeDone]).toEqual(['network', true]);
+  const LOST = { POST: [replyLost, vanished, vanished] };
+  const EARLIER = { why: 'An earlier request under the key my-key may have taken effect.', retryable: true };
+  test.each<
+    [string, Abilities, Scene['fates'], Scene['fates'], 'booked' | { why: string; [fact: string]: unknown }]
+  >([
+    ['the first not delivered', ALL, { POST: [vanished, vanished, vanished] }, {}, 'booked'],
+    ['the first delivered', ALL, LOST, {}, 'booked'],
+    [
+      'with a list only, which fails for now',
+      LIST_ONLY,
+      { POST: [replyLost], GET: [vanished] },
+      {},
+      'booked',
+    ],
     // `list` could not tell either, and would lead back here.
-    expect([facts.why, facts.fix]).toEqual([expect.stringContaining('Ask its operators'), undefined]);
-    expect(here.sent('POST')).toBe(1);
-    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-  });
-
-  test('run again at a service whose list does not show it yet: leads to the list', async () => {
-    const here = await scene({ list: true, key: false });
-    here.fates['POST'] = [vanished];
-    await failureOf(() => create(here.reservations, LATER, KEY));
-    const { facts } = await failureOf(() => create(here.again(), LATER, KEY));
-    expect(facts).toMatchObject({ maybeDone: true, fix: 'slices-conn list' });
-    expect(facts.why).toContain('10 min after it was sent');
-  });
-
-  test.each<[string, Fate]>([
-    ['nobody is there', unreachable],
-    ['the token has expired', answering(refusing(401, 'token_expired'))],
-    ['the service asks for fewer requests', answering(refusing(429, 'x'))],
-    ['the service says that it did nothing', answering(nothingDone)],
-  ])('row 43: run again after its answers were lost, and %s: still unknown', async (_, fate) => {
-    const here = await scene();
-    here.fates['POST'] = [replyLost, vanished, vanished, fate];
+    ['without extensions', NONE, { POST: [replyLost] }, {}, { why: 'Ask its operators', fix: undefined }],
+    [
+      'with a list that does not show it yet',
+      LIST_ONLY,
+      { POST: [vanished] },
+      {},
+      { why: '10 min after it was sent', fix: 'slices-conn list' },
+    ],
+    ['and nobody is there', ALL, LOST, { POST: [unreachable] }, EARLIER],
+    ['and nobody is there at all', ALL, LOST, { description: [unreachable] }, EARLIER],
+    ['and the token has expired', ALL, LOST, { POST: [expired] }, { ...EARLIER, retryable: false }],
+    ['and the service asks for fewer requests', ALL, LOST, { POST: [fewer] }, EARLIER],
+    ['and the service says that it did nothing', ALL, LOST, { POST: [answering(nothingDone)] }, EARLIER],
+  ])('row 43: run again after its answers were lost, %s', async (_, abilities, fates, later, ending) => {
+    const here = await scene(abilities);
+    for (const [method, ones] of Object.entries(fates)) here.fates[method] = [...(ones ?? [])];
     await failureOf(() => create(here.reservations, LATER, KEY));
     expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
-    expect([facts.maybeDone, facts.retryable ?? false]).toEqual([true, code !== 'token_expired']);
-    expect(facts.why).toContain('An earlier request under the key my-key may have taken effect.');
-    await onlyId(here);
-    expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
-    expect((await create(here.again(), LATER, KEY)).reservation.id).toBe(await onlyId(here));
-  });
-
-  test('run again while nobody is there at all: worth trying again, and then it is found', async () => {
-    const here = await scene();
-    here.fates['POST'] = [replyLost, vanished, vanished];
-    await failureOf(() => create(here.reservations, LATER, KEY));
-    here.fates['description'] = [unreachable];
-    const { code, facts } = await failureOf(() => create(here.again(), LATER, KEY));
-    expect([code, facts.maybeDone, facts.retryable]).toEqual(['network', true, true]);
-    expect((await create(here.again(), LATER, KEY)).reservation.id).toBe(await onlyId(here));
+    Object.assign(here.fates, later);
+    if (ending !== 'booked') {
+      const { facts } = await failureOf(() => create(here.again(), LATER, KEY));
+      const due = { retryable: false, ...ending, maybeDone: true, why: expect.stringContaining(ending.why) };
+      expect({ retryable: false, fix: undefined, ...facts }).toMatchObject(due);
+      expect(await here.outcomes()).toEqual(['my-key reserve unknown no id']);
+    }
+    if (ending === 'booked' || abilities.key) {
+      expect((await create(here.again(), LATER, KEY)).reservation.id).toBe(await onlyId(here));
+      expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
+    }
+    if (!abilities.key) expect(here.sent('POST')).toBe(1);
   });
 
   test('after an update: the same command gives the updated reservation', async () => {
@@ -725,22 +660,19 @@ describe('an answer that does not verify', () => {
     });
   };
 
-  test.each([ALL, { list: false, key: false }])(
-    'names the reservation, and the ledger keeps it: %j',
-    async (abilities) => {
-      const here = await scene(abilities);
-      here.fates['POST'] = [forged];
-      const failure: Failure = await failureOf(() => create(here.reservations, LATER));
-      const id = await onlyId(here);
-      expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id, maybeDone: true } });
-      expect(failure.facts.fix).toContain(id);
-      expect(here.sent('POST')).toBe(1);
-      expect(await here.outcomes()).toEqual(['made-1 reserve unknown id']);
-      expect((await here.reservations.list()).items).toMatchObject([{ id }]);
-      expect((await here.again().show(id)).verified).toBe(true);
-      expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-    },
-  );
+  test.each([ALL, NONE])('names the reservation, and the ledger keeps it: %j', async (abilities) => {
+    const here = await scene(abilities);
+    here.fates['POST'] = [forged];
+    const failure: Failure = await failureOf(() => create(here.reservations, LATER));
+    const id = await onlyId(here);
+    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: id, maybeDone: true } });
+    expect(failure.facts.fix).toContain(id);
+    expect(here.sent('POST')).toBe(1);
+    expect(await here.outcomes()).toEqual(['made-1 reserve unknown id']);
+    expect((await here.reservations.list()).items).toMatchObject([{ id }]);
+    expect((await here.again().show(id)).verified).toBe(true);
+    expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
+  });
 
   test('to an update names the reservation too, and the outcome is unknown', async () => {
     const here = await scene();
@@ -752,7 +684,7 @@ describe('an answer that does not verify', () => {
   });
 
   test('before a delete request that is not sent: the reservation stays in the ledger', {}, async () => {
-    const here = await scene({ list: false, key: false });
+    const here = await scene(NONE);
     here.fates['POST'] = [forged];
     await failureOf(() => create(here.reservations, LATER));
     const id = await onlyId(here);
@@ -845,16 +777,5 @@ describe('changes that are made together', () => {
       'made-2 delete unknown id',
       'made-3/1 reserve unknown id',
     ]);
-  });
-
-  test('a service without batches: not_supported, and nothing is sent', async () => {
-    const here = await scene({ list: true, key: false });
-    const items: ChangeItem[] = ['one', 'two'].map((name) => ({
-      action: 'create',
-      request: { ...LATER, name },
-    }));
-    expect((await failureOf(() => here.reservations.change(items))).code).toBe('not_supported');
-    expect(here.sent('POST')).toBe(0);
-    expect((await here.reservations.list()).items).toEqual([]);
   });
 });
