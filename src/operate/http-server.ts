@@ -17,6 +17,7 @@ import { loopbackAddress } from '../contract/loopback.ts';
 import { problemBody } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import type { Certificate } from './certificate.ts';
+import type { ListeningPlace } from './options.ts';
 
 /**
  * The limits of `serve`: how much of a server one client, or all together, may use (THREATS.md 41, 47, 48). Times in
@@ -307,12 +308,6 @@ function refuse(request: IncomingMessage, response: ServerResponse, status: numb
   };
   const patience = setTimeout(answer, REST);
   request.once('end', answer).once('error', answer).resume();
-}
-
-/** Where to listen; port 0 is any that is free. */
-export interface ListeningPlace {
-  host: string;
-  port: number;
 }
 
 /** The address of a place; its host may be an IPv6 address. */

@@ -4,7 +4,8 @@ import { loopbackAddress } from '../contract/loopback.ts';
 import { createMetricsListener } from '../server/metrics/metrics-listener.ts';
 import { processFamilies } from '../server/metrics/process-metrics.ts';
 import { createServerMetrics, type ServerMetrics } from '../server/metrics/server-metrics.ts';
-import { addressOf, type ListeningPlace, listen, listeningFailure } from './http-server.ts';
+import { addressOf, listen, listeningFailure } from './http-server.ts';
+import type { ListeningPlace } from './options.ts';
 
 /** Metrics on a socket of their own. */
 interface OpenMetrics {

@@ -59,7 +59,7 @@ beforeAll(async () => {
     port: 0,
     memory: true,
     autoApprove: 'lead',
-    ciIssuer: [github, gitlab].map(({ name, issuer }) => `${name}=${issuer}`),
+    ciIssuer: { github: github.issuer, gitlab: gitlab.issuer },
     drain: 0,
     maxConnectionsPerAddress: 100,
     keep: 400 * DAY,

@@ -104,8 +104,8 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
       ...SETTINGS,
       ...where,
       port,
-      metrics: String(metrics),
-      trust: ['https://login.example.org'],
+      metrics: { host: '127.0.0.1', port: metrics },
+      trust: [{ issuer: 'https://login.example.org' }],
       // The ready file can't be written: the last step that can fail.
       readyFile: join(tmpdir(), 'slices-conn-no-such-folder', 'ready.json'),
     };
@@ -124,7 +124,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     const [port, metrics] = [await freePort(), await freePort()];
     const before = timers();
     const server = await serve(
-      { ...SETTINGS, ...where, port, metrics: String(metrics), readyFile },
+      { ...SETTINGS, ...where, port, metrics: { host: '127.0.0.1', port: metrics }, readyFile },
       SURROUNDINGS,
     );
     rmSync(readyFile);
