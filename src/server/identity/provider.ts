@@ -24,9 +24,8 @@ import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import type { Users } from '../portal/users.ts';
 import { type AdapterOptions, createAdapter, unavailable } from './adapter.ts';
-import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
 import { CODE_MASK } from './device-page.ts';
-import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
+import { AnswerInMemory, AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
 import { ExchangeRefused, type TokenExchange } from './token-exchange.ts';
 import { ACCESS_TOKEN_TTL, ALL_SCOPES, CI_LIFETIME_DAYS, CLIENT_ID, UI_CLIENT_ID } from './user-token.ts';
@@ -65,8 +64,6 @@ export interface ProviderOptions extends AdapterOptions {
   exchange?: TokenExchange;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
-  /** Told of every answer before it is sent. */
-  guard: Pick<EndpointGuard, 'settle'>;
   log: Log;
 }
 
@@ -112,12 +109,7 @@ export function createProvider(options: ProviderOptions): Provider {
     for (const name of CROSS_ORIGIN) context.remove(name);
     if (context.status === 503) context.set('Retry-After', '5');
     const revoked = await revokeByAccessToken(context, options);
-    const tooMany = await options.guard.settle(context.req, revoked ?? isRight(context));
-    if (tooMany) {
-      context.status = 429;
-      context.set({ 'Retry-After': String(tooMany.retryAfter), 'Cache-Control': 'no-store' });
-      context.body = tooManyBody(tooMany);
-    }
+    if (context.res instanceof AnswerInMemory) context.res.isRight = revoked ?? isRight(context);
     const body: unknown = context.body;
     if (context.status !== 200 || typeof body !== 'object' || body === null) return;
     // The library lists the scopes of the access token only (RFC 6749 §5.1).
@@ -290,7 +282,7 @@ function featuresOf({
     deviceFlow: {
       enabled: true,
       mask: CODE_MASK,
-      deviceInfo: (context) => ({ ip: context.ip, ua: context.get('user-agent').slice(0, 200) }),
+      deviceInfo: (context) => ({ ip: context.ip }),
     },
     resourceIndicators: {
       enabled: true,
