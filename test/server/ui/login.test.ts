@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { UI_CLIENT_ID } from '../../../src/server/identity/user-token.ts';
-import { cookieName } from '../../../src/server/ui/login.ts';
+import { cookieName } from '../../../src/server/ui/sessions.ts';
 import { Browser, type IdentityServer, send, startIdentity } from '../../fixtures/identity.ts';
 import {
   approvePageLogin,
