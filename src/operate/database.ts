@@ -17,6 +17,8 @@ export interface DataPlace {
   file?: string;
 }
 
+type Where = Pick<DataPlace, 'file' | 'database'>;
+
 /**
  * Finds a server's data by `--data` and `--database`.
  *
@@ -64,27 +66,23 @@ export function databaseAddress(text: string): string {
  *
  * @param place where the data is; its address has no password
  */
-export function databaseFailure(
-  cause: unknown,
-  { file, database }: Pick<DataPlace, 'file' | 'database'>,
-): unknown {
+export function databaseFailure(cause: unknown, { file, database }: Where): unknown {
   if (!(cause instanceof Error) || cause instanceof Failure) return cause;
   const unavailable = cause instanceof StoreUnavailableError;
   const isKnown = unavailable || cause instanceof DatabaseFormatError;
   if (!isKnown && !['syscall', 'errcode', 'severity'].some((name) => name in cause)) return cause;
   const reason = unavailable && cause.cause instanceof Error ? cause.cause.message : cause.message;
+  // SQLSTATE 42501: insufficient_privilege.
+  const isForbidden = errorCode(cause) === '42501';
   const what = file === undefined ? 'The database' : `The database ${file}`;
   return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
-    why: [reason || cause.message, ...(isForbidden(cause) ? [RIGHTS] : [])].join('. '),
+    why: [reason || cause.message, ...(isForbidden ? [RIGHTS] : [])].join('. '),
     fix: nextStep(cause, { file, database }),
     cause,
   });
 }
 
-function nextStep(
-  cause: Error,
-  { file, database }: Pick<DataPlace, 'file' | 'database'>,
-): string | undefined {
+function nextStep(cause: Error, { file, database }: Where): string | undefined {
   const isOther = cause instanceof OtherVersionError;
   if (file) return isOther ? moveAway(file) : undefined;
   if (!isPostgres(database)) return undefined;
@@ -94,8 +92,3 @@ function nextStep(
 
 /** The rights that a role of PostgreSQL needs. */
 const RIGHTS = 'The role must own the database, or have CREATE on it and on its schema public.';
-
-/** Whether PostgreSQL says that the role lacks a right: SQLSTATE 42501. */
-function isForbidden(cause: Error): boolean {
-  return errorCode(cause) === '42501';
-}

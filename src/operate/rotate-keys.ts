@@ -52,9 +52,7 @@ export async function rotateKeys(
 }
 
 function withoutKeys(what: string, { data, database }: RotateKeysOptions): Failure {
-  const where = Object.entries({ '--data': data, '--database': database }).flatMap(([flag, value]) =>
-    value === undefined ? [] : [flag, value],
-  );
+  const where = data ? ['--data', data] : database ? ['--database', database] : [];
   return new Failure('file_unusable', what, {
     why: 'A server makes the first keys when it starts.',
     fix: ownCommand('serve', ...where),

@@ -123,7 +123,12 @@ test.each<[string, string, string, unknown]>([
     'is not JSON.',
     'It is wrong from line 3, column 3 on.',
   ],
-  ['JSON that ends too soon', '{\n  "sites": [', 'is not JSON.', 'It is wrong from line 2, column 13 on.'],
+  [
+    'JSON that ends too soon',
+    '{\n  "sites": [',
+    'is not JSON.',
+    'It ends too soon, or a value in it is wrong.',
+  ],
   ['a member twice', '{"sites": [], "sites": []}', 'is not JSON.', 'An object names a member twice.'],
   [
     'a rule that is broken',

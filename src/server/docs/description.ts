@@ -36,16 +36,16 @@ export function describeServer({
   });
   return (now) => {
     const [today = '', tomorrow = ''] = [0, DAY].map((ahead) => new Date(now + ahead).toISOString());
-    const placed = (example: string, day: string): [string, string] => [
-      example,
-      day.slice(0, 10) + example.slice(10),
-    ];
-    return [
-      placed(EXAMPLE_CREATED, today),
-      placed(EXAMPLE_START, tomorrow),
-      placed(EXAMPLE_END, tomorrow),
-      placed(EXAMPLE_LATER, tomorrow),
-    ].reduce((shown, [example, time]) => shown.replaceAll(example, time), text);
+    const days = {
+      [EXAMPLE_CREATED]: today,
+      [EXAMPLE_START]: tomorrow,
+      [EXAMPLE_END]: tomorrow,
+      [EXAMPLE_LATER]: tomorrow,
+    };
+    return Object.entries(days).reduce(
+      (shown, [example, day]) => shown.replaceAll(example, day.slice(0, 10) + example.slice(10)),
+      text,
+    );
   };
 }
 

@@ -9,23 +9,11 @@ import { pageLoginPage } from './pages.ts';
 import { AUTHORIZATION_PATH, type IdentityAnswer } from './provider-endpoints.ts';
 import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
 
-/**
- * The parameters that the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID
- * Connect).
- */
-const FORM_PARAMETERS = [
-  'client_id',
-  'redirect_uri',
-  'response_type',
-  'scope',
-  'state',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-];
-
 /** The most logins that are granted within 10 minutes, from one address and in all: as many as device codes are made. */
 const LOGIN_LIMITS = ENDPOINT_LIMITS['/device/auth'];
+
+/** The fields of the choice. */
+const CHOICE = ['user', 'action'];
 
 /** The longest state or nonce, in characters: they come back in an address. */
 const MAX_TEXT = 256;
@@ -57,7 +45,8 @@ export function createAuthorizationPage(options: LoginPageOptions, callback: str
       const body = html`<p>This login was not started by this server’s own page.</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`;
       return pageReply(page(site, 'Log in', body), { status: 400 });
     }
-    const parameters = new URLSearchParams([...asked].filter(([name]) => FORM_PARAMETERS.includes(name)));
+    // The form sends them again, with the choice.
+    const parameters = new URLSearchParams([...asked].filter(([name]) => !CHOICE.includes(name)));
     const fault = faultIn(parameters);
     if (fault !== undefined) return resume(parameters, fault);
     if (!sent) {

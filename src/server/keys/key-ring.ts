@@ -74,22 +74,7 @@ export interface KeyRingOptions {
 }
 
 /** A service's keys, as the replicas on one database share them. */
-export interface KeyRing {
-  /**
-   * The keys as they were read at most {@link READ_EVERY} ago.
-   *
-   * @param maxAge milliseconds, where less is wanted; never less than {@link READ_PAUSE}
-   */
-  keys(maxAge?: number): Promise<readonly StoredKey[]>;
-  /**
-   * Stores the expiry of a token, in milliseconds. Call it before the key signs that token.
-   *
-   * @returns false when the key was removed and must not sign
-   */
-  note(key: StoredKey, expiry: number): Promise<boolean>;
-  /** The public parts of removed keys, as they were read a minute ago at most. */
-  past(): Promise<PastJwk[]>;
-}
+export type KeyRing = ReturnType<typeof createKeyRing>;
 
 /**
  * How old the copy of the keys may be, in milliseconds. Within this time every replica knows which keys another one
@@ -107,14 +92,7 @@ export const READ_PAUSE = 200;
  *
  * @throws StoreUnavailableError from its methods while the database is unavailable and no keys were read before
  */
-export function createKeyRing({
-  service,
-  store,
-  now,
-  rotateEvery,
-  history = () => '',
-  log,
-}: KeyRingOptions): KeyRing {
+export function createKeyRing({ service, store, now, rotateEvery, history = () => '', log }: KeyRingOptions) {
   let copy: { keys: StoredKey[]; readAt: number; of: string } | undefined;
   let triedAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
@@ -149,11 +127,16 @@ export function createKeyRing({
   }
 
   return {
-    async keys(maxAge = READ_EVERY) {
-      const isOfNow = copy?.of === history();
-      const isFresh = copy && (isWithin(copy.readAt, maxAge, now()) || isWithin(triedAt, READ_PAUSE, now()));
-      const fresh = isOfNow && isFresh;
-      if (!fresh || underWay) {
+    /**
+     * The keys as they were read at most {@link READ_EVERY} ago.
+     *
+     * @param maxAge milliseconds, where less is wanted; never less than {@link READ_PAUSE}
+     */
+    async keys(maxAge = READ_EVERY): Promise<readonly StoredKey[]> {
+      const isFresh =
+        copy?.of === history() &&
+        (isWithin(copy.readAt, maxAge, now()) || isWithin(triedAt, READ_PAUSE, now()));
+      if (!isFresh || underWay) {
         underWay ??= read().finally(() => {
           underWay = undefined;
         });
@@ -162,8 +145,14 @@ export function createKeyRing({
       if (!copy) throw new RangeError('the keys were not read');
       return copy.keys;
     },
-    past: () => past(history()),
-    async note(key, expiry) {
+    /** The public parts of removed keys, as they were read a minute ago at most. */
+    past: (): Promise<PastJwk[]> => past(history()),
+    /**
+     * Stores the expiry of a token, in milliseconds. Call it before the key signs that token.
+     *
+     * @returns false when the key was removed and must not sign
+     */
+    async note(key: StoredKey, expiry: number): Promise<boolean> {
       if (expiry <= key.lastExpiry) return true;
       const noted = expiryToNote(expiry);
       // Many tokens at once share one write.
