@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 import { errorCode } from '../contract/foreign-errors.ts';
+import { dataFolder } from '../files/private.ts';
 import { refuseSeveralHosts } from '../store/postgres/connection.ts';
 import { OtherVersionError } from '../store/schema.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
@@ -33,6 +35,27 @@ export function dataPlace(
   const folder = data ?? defaultFolder;
   const file = join(folder, SERVER_FILE);
   return { database: file, folder, file };
+}
+
+/**
+ * Finds the data of a server that has run before. Nothing is made: a missing file means that another folder was meant.
+ *
+ * @throws Failure `file_unusable` where there is none, and what {@link dataPlace} throws
+ */
+export function existingData(
+  options: { data?: string; database?: string },
+  defaultFolder: string,
+): DataPlace {
+  const place = dataPlace(options, defaultFolder);
+  const { file, folder } = place;
+  if (file !== undefined && !existsSync(file)) {
+    throw new Failure('file_unusable', `There is no database at ${file}.`, {
+      why: 'A server makes it when it starts. --data names the folder of another server.',
+      fix: '--help',
+    });
+  }
+  if (folder !== undefined) dataFolder(folder);
+  return place;
 }
 
 /**

@@ -3,21 +3,16 @@ import { html } from 'hono/html';
 import type { Network } from '../../allocator/network.ts';
 import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { jsonReply } from '../json-reply.ts';
-import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
 import { refusedHere } from './login.ts';
-import { type Html, PAGE_HEADERS, pageReply, type Site } from './page.ts';
+import { type Html, PAGE_HEADERS, pageReply } from './page.ts';
 import { LOGGED_OUT } from './passed-requests.ts';
-import { waysIn } from './service-pages.ts';
+import { type ServicePagesOptions, waysIn } from './service-pages.ts';
 
 /** Options of {@link createUi}. */
-export interface UiOptions {
-  site: Site;
-  addresses: ServiceAddresses;
-  /** Whether portal and identity provider are on another server. */
-  usesForeignIssuers: boolean;
+export interface UiOptions extends ServicePagesOptions {
   network: Network;
   readFile: ReadPageFile;
   /** The parts that logins to the page need; undefined where there are no logins. */
@@ -121,7 +116,8 @@ export function createUi(options: UiOptions): Hono {
  * capacities, which is all that a browser without JavaScript shows; `page.js` replaces the content of `main`. Code and
  * style come from addresses of their own, so that the page's policy can refuse everything inline.
  */
-function networkPage({ site, addresses, usesForeignIssuers, network }: UiOptions): Html {
+function networkPage(options: UiOptions): Html {
+  const { site, network } = options;
   const { sites, links } = network;
   const { host, pathname } = new URL(site.baseUrl);
   const at = pathname.replace(/\/$/, '');
@@ -148,7 +144,7 @@ function networkPage({ site, addresses, usesForeignIssuers, network }: UiOptions
 </table>
 <p>Sites: ${sites.join(', ')}.</p>
 </main>
-<footer>${waysIn(addresses, usesForeignIssuers, at)}</footer>
+<footer>${waysIn(options)}</footer>
 </body>
 </html>
 `;

@@ -76,47 +76,6 @@ describe.each(postgres.engines)('the keys of replicas on %s', (_, newDatabase) =
     expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([5, 6]);
   });
 
-  test('are read again by the first use after a second', async () => {
-    const [one, other] = [ring(0), ring(1)];
-    expect([await numbers(one), await numbers(other)]).toEqual([[1], [1]]);
-    await rotate();
-    clock += READ_EVERY - 1;
-    expect(await numbers(other)).toEqual([1]);
-    clock += 1;
-    expect(await numbers(other)).toEqual([1, 2]);
-    // An unknown kid reads them sooner, but with a pause.
-    await rotate(true);
-    clock += READ_PAUSE - 1;
-    expect((await other.keys(READ_PAUSE)).length).toBe(2);
-    clock += 1;
-    expect((await other.keys(READ_PAUSE)).map(({ number }) => number)).toEqual([3]);
-    // And when the clock was set back.
-    await rotate();
-    clock -= HOUR;
-    expect(await numbers(other)).toEqual([3, 4]);
-  });
-
-  test('stay as long as their tokens, which any replica may have signed', async () => {
-    const [one, other] = [ring(0), ring(1)];
-    const [first] = await one.keys();
-    if (!first) throw new Error('no key');
-    const expiry = NOW + 30 * DAY + 1;
-    expect(await one.note(first, expiry)).toBe(true);
-    const [kept] = await storeOf(1).keys('portal');
-    expect(kept?.lastExpiry).toBe(NOW + 30 * DAY + HOUR);
-    // A shorter validity changes nothing.
-    const [again] = await other.keys();
-    if (!again) throw new Error('no key');
-    expect(await other.note(again, NOW + DAY)).toBe(true);
-    expect(await storeOf(0).keys('portal')).toEqual([kept]);
-    await rotate();
-    clock = NOW + 30 * DAY + HOUR + PUBLISHED_AFTER - 1;
-    expect(await numbers(other)).toEqual([1, 2]);
-    clock += READ_EVERY;
-    await one.keys();
-    expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([2]);
-  });
-
   test('are not removed when a longer validity was noted meanwhile', async () => {
     const store = storeOf(0);
     await store.add('portal', await newKey(1, NOW));
@@ -157,15 +116,6 @@ describe.each(postgres.engines)('the keys of replicas on %s', (_, newDatabase) =
     expect(await store.keys('portal')).toMatchObject([{ number: 3, signsFrom: NOW }]);
     await store.add('identity', await newKey(1, NOW));
     expect(await store.keys('portal')).toHaveLength(1);
-  });
-
-  test('a removed key signs no more: noting the signature notices it', async () => {
-    const one = ring(0);
-    const [first] = await one.keys();
-    if (!first) throw new Error('no key');
-    await rotate(true, 1);
-    expect(await one.note(first, NOW + DAY)).toBe(false);
-    expect(await numbers(one)).toEqual([2]);
   });
 
   test('are shown with their state', async () => {
