@@ -1,4 +1,3 @@
-import { calculateJwkThumbprint } from 'jose';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import {
@@ -11,10 +10,9 @@ import {
   READ_PAUSE,
   rotateByHand,
 } from '../../../src/server/keys/key-ring.ts';
-import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
+import { PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
 import { noLog } from '../../../src/server/log.ts';
 import { openStores, type Stores } from '../../../src/store/stores.ts';
-import { generateSigningKey } from '../../../src/tokens/signing-key.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { DAY, HOUR, NOW } from '../../fixtures/service.ts';
 
@@ -116,34 +114,6 @@ describe.each(postgres.engines)('the keys of replicas on %s', (_, newDatabase) =
     expect(await store.keys('portal')).toMatchObject([{ number: 3, signsFrom: NOW }]);
     await store.add('identity', await newKey(1, NOW));
     expect(await store.keys('portal')).toHaveLength(1);
-  });
-
-  test('are shown with their state', async () => {
-    expect(await rotate()).toEqual([]);
-    const [key] = await ring(0).keys();
-    if (!key) throw new Error('no key');
-    await ring(1).note(key, NOW + 2 * HOUR);
-    const signsFrom = NOW + PUBLISHED_AHEAD;
-    const [first, second, ...others] = await rotate();
-    expect([first, second, ...others]).toEqual([
-      { service: 'portal', kid: key.jwk.kid, state: 'signing', signsFrom: NOW, publishedUntil: undefined },
-      { service: 'portal', kid: expect.any(String), state: 'next', signsFrom, publishedUntil: undefined },
-    ]);
-    clock = signsFrom;
-    expect(await rotate()).toMatchObject([
-      { kid: key.jwk.kid, state: 'old', publishedUntil: NOW + 2 * HOUR + PUBLISHED_AFTER },
-      { kid: second?.kid, state: 'signing' },
-      { state: 'next' },
-    ]);
-  });
-
-  test('have their thumbprint as kid; what was stored under another kid keeps it', async () => {
-    const jwk = await generateSigningKey('key1');
-    await storeOf(0).add('portal', { number: 1, signsFrom: NOW, lastExpiry: 0, jwk });
-    await rotate();
-    const [kept, made] = await ring(1).keys();
-    if (!made) throw new Error('no key');
-    expect([kept?.jwk.kid, made.jwk.kid]).toEqual(['key1', await calculateJwkThumbprint(made.jwk)]);
   });
 
   test('row 43: an expiry whose commit is unknown is not reported as the caller’s unknown outcome', async () => {
