@@ -22,12 +22,7 @@ export interface IdentityProviderOptions
 }
 
 /** The identity provider: its OAuth endpoints and the pages for people. */
-export interface IdentityProvider {
-  /** Each by its path below the issuer. */
-  answers: Readonly<Record<string, IdentityAnswer>>;
-  /** Answers requests of this process to the endpoints, without a socket. */
-  fetch(request: Request): Promise<Response>;
-}
+export type IdentityProvider = Awaited<ReturnType<typeof createIdentityProvider>>;
 
 /** Least time between two polls (RFC 8628 §3.2), in milliseconds: 5 s, and 1 s where codes are approved at once. */
 const INTERVAL = { people: 5000, scripts: 1000 } as const;
@@ -36,7 +31,7 @@ const INTERVAL = { people: 5000, scripts: 1000 } as const;
  * The identity provider (contract/README.md, "The reference server"): device login by a certified library, which stores its
  * records through our adapter; the page for people is ours. Loaded only by a server with a socket.
  */
-export async function createIdentityProvider(options: IdentityProviderOptions): Promise<IdentityProvider> {
+export async function createIdentityProvider(options: IdentityProviderOptions) {
   const { issuer, records, now, autoApprove, pageCallback } = options;
   const count = createAttemptCounter(records, now);
   let purgedAt = Number.NEGATIVE_INFINITY;
@@ -60,16 +55,12 @@ export async function createIdentityProvider(options: IdentityProviderOptions): 
     await purge();
     return count(endpointLimits(path, address));
   });
-  return {
-    answers: {
-      ...endpoints,
-      '/device': createDevicePage(forPages),
-      ...(pageCallback === undefined
-        ? {}
-        : { [AUTHORIZATION_PATH]: createAuthorizationPage(forPages, pageCallback) }),
-    },
-    fetch,
-  };
+  /** Each by its path below the issuer. */
+  const answers: Record<string, IdentityAnswer> = { ...endpoints, '/device': createDevicePage(forPages) };
+  if (pageCallback !== undefined) {
+    answers[AUTHORIZATION_PATH] = createAuthorizationPage(forPages, pageCallback);
+  }
+  return { answers, fetch };
 }
 
 /** How often expired records are removed, in milliseconds. */

@@ -211,15 +211,7 @@ export function pastOf(key: StoredKey, all: readonly StoredKey[], revoked?: numb
 }
 
 /** A key's state, for people. Times are milliseconds since the Unix epoch. */
-export interface KeyStatus {
-  service: Service;
-  kid: string;
-  /** `next` is published and will sign; `old` is published and verifies what it has signed. */
-  state: 'signing' | 'next' | 'old';
-  signsFrom: number;
-  /** When an old key is removed; undefined for the others. */
-  publishedUntil: number | undefined;
-}
+export type KeyStatus = ReturnType<typeof statusOf>[number];
 
 /**
  * Makes a service's next key, which signs 20 minutes later. If a next key is waiting already, no other is made. With
@@ -245,16 +237,12 @@ export async function rotateByHand(
   return statusOf(service, await store.keys(service), now);
 }
 
-function statusOf(service: Service, keys: readonly StoredKey[], now: number): KeyStatus[] {
+function statusOf(service: Service, keys: readonly StoredKey[], now: number) {
   const { signing, published } = planKeys(keys, now);
   return published.map((key) => {
-    const state = key === signing ? 'signing' : key.number > signing.number ? 'next' : 'old';
-    return {
-      service,
-      kid: key.jwk.kid,
-      state,
-      signsFrom: key.signsFrom,
-      publishedUntil: state === 'old' ? publishedUntil(keys, key) : undefined,
-    };
+    // `next` is published and will sign; `old` is published and verifies what it has signed, until it is removed.
+    const state = key === signing ? 'signing' : key.number > signing.number ? 'next' : ('old' as const);
+    const until = state === 'old' ? publishedUntil(keys, key) : undefined;
+    return { service, kid: key.jwk.kid, state, signsFrom: key.signsFrom, publishedUntil: until };
   });
 }
