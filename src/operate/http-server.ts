@@ -44,8 +44,6 @@ export const HTTP_LIMITS = {
    * stream of events, gets as much again while the client has read all that was sent.
    */
   exchangeTimeout: 60_000,
-  /** Requests on one connection, which is then closed, so that clients spread anew over several servers. */
-  requestsPerConnection: 1000,
   /** Connections that are served at once. */
   connections: 2000,
   /** Connections beyond them whose first request is answered with 503; more are closed at once. */
@@ -82,7 +80,6 @@ function platformServer(certificate: Certificate | undefined, limits: Limits): S
         handshakeTimeout: limits.http.headersTimeout,
       })
     : createServer(options);
-  server.maxRequestsPerSocket = limits.requestsPerConnection;
   server.maxConnections = limits.connections + limits.refusedConnections;
   return server;
 }

@@ -61,44 +61,43 @@ export function checkUser(name: string | undefined, names: readonly string[]): v
 /** Something that makes a server unsafe for others to reach. */
 interface Danger {
   threatens: (options: ServeOptions) => boolean;
-  /** The danger, and the flags that prevent it. */
-  why: string;
-  /** The flag that allows it, and the warning that is shown then at the start. */
-  allowed?: { by: 'insecureBuiltInUsers' | 'anyAudience' | 'insecureHttp'; notice: string };
+  danger: string;
+  /** The flags that prevent it, and the one that allows it. */
+  remedy: string;
+  /** With this flag the danger is a warning at the start. */
+  allowedBy?: 'insecureBuiltInUsers' | 'anyAudience' | 'insecureHttp';
 }
 
 const DANGERS: readonly Danger[] = [
   {
     threatens: ({ trust }) => trust === undefined,
-    why: 'Anyone could log in as any of the built-in users, without a password: --trust ISSUER_URL takes the users of an identity provider in their place (--insecure-built-in-users allows it).',
-    allowed: {
-      by: 'insecureBuiltInUsers',
-      notice: 'Anyone who reaches this server can log in as any of the built-in users, without a password.',
-    },
+    danger: 'Anyone who reaches this server can log in as any of the built-in users, without a password',
+    remedy:
+      '--trust ISSUER_URL takes the users of an identity provider in their place (--insecure-built-in-users allows it)',
+    allowedBy: 'insecureBuiltInUsers',
   },
   {
     threatens: ({ trust, audience }) => trust !== undefined && audience === undefined,
-    why: 'Tokens that were issued for other services would be taken here too: --audience AUDIENCE, what the user tokens name as aud (--any-audience allows it).',
-    allowed: {
-      by: 'anyAudience',
-      notice: 'Tokens are taken whatever service they were issued for.',
-    },
+    danger: 'Tokens are taken whatever service they were issued for',
+    remedy: '--audience AUDIENCE, what the user tokens name as aud (--any-audience allows it)',
+    allowedBy: 'anyAudience',
   },
   {
     threatens: ({ memory }) => memory === true,
-    why: 'With --memory the reservations, and the key that they are signed with, are gone when it ends: leave it out, or give --database URL.',
+    danger: 'With --memory the reservations, and the key that they are signed with, are gone when it ends',
+    remedy: 'leave it out, or give --database URL',
   },
   {
     threatens: (options) => !isEncrypted(options),
-    why: 'Tokens would pass over plain http, where anyone on the way can take them: --tls-cert FILE --tls-key FILE, or --behind-proxy where a proxy ends TLS (--insecure-http allows it).',
-    allowed: {
-      by: 'insecureHttp',
-      notice: 'Tokens pass over plain http, where anyone on the way can take them.',
-    },
+    danger: 'Tokens pass over plain http, where anyone on the way can take them',
+    remedy:
+      '--tls-cert FILE --tls-key FILE, or --behind-proxy where a proxy ends TLS (--insecure-http allows it)',
+    allowedBy: 'insecureHttp',
   },
   {
     threatens: ({ host, baseUrl }) => isEveryAddress(host) && baseUrl === undefined,
-    why: 'It listens on every address of this machine, so its clients need one address to use: --base-url URL.',
+    danger: 'It listens on every address of this machine, so its clients need one address to use',
+    remedy: '--base-url URL',
   },
 ];
 
@@ -116,12 +115,12 @@ function checkExposure(options: ServeOptions): void {
     });
   }
   const dangers = DANGERS.filter(
-    ({ threatens, allowed }) => threatens(options) && !(allowed && options[allowed.by]),
+    ({ threatens, allowedBy }) => threatens(options) && !(allowedBy && options[allowedBy]),
   );
   if (dangers.length === 0) return;
   const meant = trust || isEncrypted(options) || insecureBuiltInUsers || insecureHttp || anyAudience;
   throw new Failure('usage', message, {
-    why: dangers.map(({ why }) => why).join(' '),
+    why: dangers.map(({ danger, remedy }) => `${danger}: ${remedy}.`).join(' '),
     fix: meant ? deployable(options) : LOOPBACK,
   });
 }
@@ -129,8 +128,8 @@ function checkExposure(options: ServeOptions): void {
 /** The dangers that were allowed by a flag, as warnings for the start. */
 export function allowedDangers(options: ServeOptions): string[] {
   if (!isExposed(options)) return [];
-  return DANGERS.flatMap(({ threatens, allowed }) =>
-    allowed && options[allowed.by] && threatens(options) ? [allowed.notice] : [],
+  return DANGERS.flatMap(({ threatens, allowedBy, danger }) =>
+    allowedBy && options[allowedBy] && threatens(options) ? [`${danger}.`] : [],
   );
 }
 

@@ -315,22 +315,6 @@ describe('row 41: many connections', () => {
       }, PATIENCE);
     },
   );
-
-  test('a connection serves a limited number of requests, and announces the last one', async () => {
-    const seen = vi.fn(greeting);
-    const http = { ...SHORT.http, keepAliveTimeout: 50 };
-    const { port } = await opened({ requestsPerConnection: 3, http }, seen);
-    const client = await dial(port);
-    for (let asked = 1; asked <= 3; asked += 1) {
-      expect(client.received()).not.toMatch(/^connection: close\r$/im);
-      client.socket.write(get());
-      await vi.waitUntil(() => client.replies() === asked, PATIENCE);
-    }
-    expect(client.received()).toMatch(/^connection: close\r$/im);
-    client.socket.write(get());
-    expect(await client.closed).toMatch(/hello[\s\S]*HTTP\/1\.1 503 /);
-    expect(seen).toHaveBeenCalledTimes(3);
-  });
 });
 
 // On other platforms loopback is one address.
