@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
 import { Failure } from '../contract/failure.ts';
 import { idKind } from '../contract/ids.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { linkId } from '../contract/links.ts';
-import { dataFolder } from '../files/private.ts';
 import { type AuditRecord, CI_TOKEN, readAudit, readNames } from '../store/audit.ts';
 import { openToRead } from '../store/stores.ts';
-import { databaseFailure, dataPlace } from './database.ts';
+import { databaseFailure, existingData } from './database.ts';
 import type { AuditOptions } from './options.ts';
 
 /**
@@ -23,15 +21,7 @@ export async function readServerAudit(
   defaultFolder: string,
   take: (portion: readonly AuditItem[]) => Promise<void>,
 ): Promise<boolean> {
-  const place = dataPlace({ data, database }, defaultFolder);
-  const { file, folder } = place;
-  if (file !== undefined && !existsSync(file)) {
-    throw new Failure('file_unusable', `There is no database at ${file}.`, {
-      why: 'A server makes it when it starts. --data names the folder of another server.',
-      fix: 'slices-conn serve audit --help',
-    });
-  }
-  if (folder !== undefined) dataFolder(folder);
+  const place = existingData({ data, database }, defaultFolder);
   try {
     const opened = await openToRead(place.database);
     try {

@@ -1,7 +1,6 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { Failure, shellWord } from '../contract/failure.ts';
-import { systemReason } from '../contract/foreign-errors.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { fileFailure, readNamedFile } from './files.ts';
 
@@ -14,10 +13,7 @@ export interface CertificateFiles {
 }
 
 /** A server's certificate and its key, in PEM. */
-export interface Certificate {
-  cert: Buffer;
-  key: Buffer;
-}
+export type Certificate = Record<keyof CertificateFiles, Buffer>;
 
 /**
  * Reads a certificate and its key.
@@ -28,38 +24,30 @@ export interface Certificate {
 export function readCertificate(files: CertificateFiles, now: number): Certificate {
   const cert = readNamedFile('certificate', files.cert);
   const key = readNamedFile('key', files.key);
-  let own: X509Certificate;
-  try {
-    own = new X509Certificate(cert);
+  const own = usable('certificate', files.cert, () => {
     createSecureContext({ cert });
-  } catch (cause) {
-    throw fileFailure('certificate', files.cert, cause);
-  }
-  try {
-    createSecureContext({ key });
-  } catch (cause) {
-    throw fileFailure('key', files.key, cause);
-  }
-  try {
-    createSecureContext({ cert, key });
-    // OpenSSL keeps a key of another kind beside the certificate, and then has none for it.
-    const { asymmetricKeyType: kind } = own.publicKey;
-    if (!own.checkPrivateKey(createPrivateKey(key)))
-      throw new Error(`The certificate is for a key of the kind ${kind}.`);
-  } catch (cause) {
-    throw new Failure(
-      'file_unusable',
-      `The key ${files.key} does not belong to the certificate ${files.cert}.`,
-      {
-        why: systemReason(cause),
-        fix: `openssl x509 -noout -subject -dates -in ${shellWord(files.cert)}`,
-        cause,
-      },
-    );
+    return new X509Certificate(cert);
+  });
+  const privateKey = usable('key', files.key, () => createPrivateKey(key));
+  // OpenSSL keeps a key of another kind beside the certificate, and then has none for it.
+  if (!own.checkPrivateKey(privateKey)) {
+    const message = `The key ${files.key} does not belong to the certificate ${files.cert}.`;
+    throw new Failure('file_unusable', message, {
+      why: `The certificate is for another key, of the kind ${own.publicKey.asymmetricKeyType}.`,
+      fix: `openssl x509 -noout -subject -dates -in ${shellWord(files.cert)}`,
+    });
   }
   const expiry = own.validToDate;
   if (expiry.getTime() > now) return { cert, key };
   throw new Failure('file_unusable', `The certificate ${files.cert} has expired.`, {
     why: `It was valid until ${formatInstant(expiry.getTime())}; clients reject it.`,
   });
+}
+
+function usable<Read>(what: string, path: string, read: () => Read): Read {
+  try {
+    return read();
+  } catch (cause) {
+    throw fileFailure(what, path, cause);
+  }
 }

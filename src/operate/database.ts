@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StoreUnavailableError } from '../allocator/store.ts';
 import { Failure, moveAway, shellWord } from '../contract/failure.ts';
 import { errorCode } from '../contract/foreign-errors.ts';
+import { dataFolder } from '../files/private.ts';
 import { refuseSeveralHosts } from '../store/postgres/connection.ts';
 import { OtherVersionError } from '../store/schema.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
@@ -17,6 +19,8 @@ export interface DataPlace {
   file?: string;
 }
 
+type Where = Pick<DataPlace, 'file' | 'database'>;
+
 /**
  * Finds a server's data by `--data` and `--database`.
  *
@@ -31,6 +35,27 @@ export function dataPlace(
   const folder = data ?? defaultFolder;
   const file = join(folder, SERVER_FILE);
   return { database: file, folder, file };
+}
+
+/**
+ * Finds the data of a server that has run before. Nothing is made: a missing file means that another folder was meant.
+ *
+ * @throws Failure `file_unusable` where there is none, and what {@link dataPlace} throws
+ */
+export function existingData(
+  options: { data?: string; database?: string },
+  defaultFolder: string,
+): DataPlace {
+  const place = dataPlace(options, defaultFolder);
+  const { file, folder } = place;
+  if (file !== undefined && !existsSync(file)) {
+    throw new Failure('file_unusable', `There is no database at ${file}.`, {
+      why: 'A server makes it when it starts. --data names the folder of another server.',
+      fix: '--help',
+    });
+  }
+  if (folder !== undefined) dataFolder(folder);
+  return place;
 }
 
 /**
@@ -64,27 +89,23 @@ export function databaseAddress(text: string): string {
  *
  * @param place where the data is; its address has no password
  */
-export function databaseFailure(
-  cause: unknown,
-  { file, database }: Pick<DataPlace, 'file' | 'database'>,
-): unknown {
+export function databaseFailure(cause: unknown, { file, database }: Where): unknown {
   if (!(cause instanceof Error) || cause instanceof Failure) return cause;
   const unavailable = cause instanceof StoreUnavailableError;
   const isKnown = unavailable || cause instanceof DatabaseFormatError;
   if (!isKnown && !['syscall', 'errcode', 'severity'].some((name) => name in cause)) return cause;
   const reason = unavailable && cause.cause instanceof Error ? cause.cause.message : cause.message;
+  // SQLSTATE 42501: insufficient_privilege.
+  const isForbidden = errorCode(cause) === '42501';
   const what = file === undefined ? 'The database' : `The database ${file}`;
   return new Failure(unavailable && !file ? 'network' : 'file_unusable', `${what} can't be used.`, {
-    why: [reason || cause.message, ...(isForbidden(cause) ? [RIGHTS] : [])].join('. '),
+    why: [reason || cause.message, ...(isForbidden ? [RIGHTS] : [])].join('. '),
     fix: nextStep(cause, { file, database }),
     cause,
   });
 }
 
-function nextStep(
-  cause: Error,
-  { file, database }: Pick<DataPlace, 'file' | 'database'>,
-): string | undefined {
+function nextStep(cause: Error, { file, database }: Where): string | undefined {
   const isOther = cause instanceof OtherVersionError;
   if (file) return isOther ? moveAway(file) : undefined;
   if (!isPostgres(database)) return undefined;
@@ -94,8 +115,3 @@ function nextStep(
 
 /** The rights that a role of PostgreSQL needs. */
 const RIGHTS = 'The role must own the database, or have CREATE on it and on its schema public.';
-
-/** Whether PostgreSQL says that the role lacks a right: SQLSTATE 42501. */
-function isForbidden(cause: Error): boolean {
-  return errorCode(cause) === '42501';
-}

@@ -53,23 +53,21 @@ function readObject(what: string, path: string): object {
   const reading = readJson(text);
   if (!reading.ok) {
     const why = reading.fault === 'duplicate' ? 'An object names a member twice.' : faultIn(text);
-    throw new Failure('file_unusable', `The ${what} ${path} is not JSON.`, why === undefined ? {} : { why });
+    throw new Failure('file_unusable', `The ${what} ${path} is not JSON.`, { why });
   }
   if (isObject(reading.value)) return reading.value;
   throw new Failure('file_unusable', `The ${what} ${path} is not a JSON object.`);
 }
 
-/** Where a text stops being JSON, for people; undefined where the engine does not say. */
-function faultIn(text: string): string | undefined {
+/** Where a text stops being JSON, as the engine says it; its words would repeat the text. */
+function faultIn(text: string): string {
   try {
     JSON.parse(text);
-    return undefined;
   } catch (error) {
-    const [, position] = / at position (\d+)/.exec(String(error)) ?? [];
-    const before = position === undefined ? text : text.slice(0, Number(position));
-    const lines = before.split('\n');
-    return `It is wrong from line ${lines.length}, column ${(lines.at(-1)?.length ?? 0) + 1} on.`;
+    const [, line, column] = /line (\d+) column (\d+)/.exec(String(error)) ?? [];
+    if (line !== undefined) return `It is wrong from line ${line}, column ${column} on.`;
   }
+  return 'It ends too soon, or a value in it is wrong.';
 }
 
 /** Removes the ready file when the server stops. @throws Failure `file_unusable` */

@@ -14,111 +14,72 @@ import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promi
 import { type Changes, Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
 import { loopbackAddress } from '../contract/loopback.ts';
-import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
 import { problemBody } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import type { Certificate } from './certificate.ts';
+import type { ListeningPlace } from './options.ts';
 
-/** How much of a server one client, or all together, may use (THREATS.md 41, 47, 48). Times in milliseconds. */
-export interface Limits {
+/**
+ * The limits of `serve`: how much of a server one client, or all together, may use (THREATS.md 41, 47, 48). Times in
+ * milliseconds. The limits of a body are where it is read (`MAX_BODY`, `MAX_FORM`).
+ */
+export const HTTP_LIMITS = {
   /** The limits that node:http enforces. */
   http: {
     /** From the connection, or the last reply on it, to the end of a request's headers. A TLS handshake gets as much. */
-    headersTimeout: number;
+    headersTimeout: 5000,
     /** From the same start to the end of its body. */
-    requestTimeout: number;
+    requestTimeout: 30_000,
     /** How long a connection is kept without a request. */
-    keepAliveTimeout: number;
+    keepAliveTimeout: 5000,
     /** How often node:http checks these times. */
-    connectionsCheckingInterval: number;
+    connectionsCheckingInterval: 1000,
     /** All headers of a request together, in bytes. More is 431. */
-    maxHeaderSize: number;
-  };
+    maxHeaderSize: 16_384,
+  },
   /** Lines of headers. More is 400. */
-  headers: number;
+  headers: 100,
   /**
    * From the end of a request's headers to the end of its reply, as the client has read it. A reply that goes on, such as a
    * stream of events, gets as much again while the client has read all that was sent.
    */
-  exchangeTimeout: number;
-  /** Requests on one connection, which is then closed, so that clients spread anew over several servers. */
-  requestsPerConnection: number;
+  exchangeTimeout: 60_000,
   /** Connections that are served at once. */
-  connections: number;
+  connections: 2000,
   /** Connections beyond them whose first request is answered with 503; more are closed at once. */
-  refusedConnections: number;
+  refusedConnections: 100,
   /**
    * Connections of one address, or one /64 of IPv6, that are served at once; a tenth more are answered with 503, and more
    * still are closed without an answer. Behind a proxy: requests under way for one address that the proxy names; more get 503.
    */
-  perAddress: number;
-  /** Bytes of an answered request that are still taken in before its connection is closed. */
-  rest: number;
-  /** How long, after a drain, a connection that was opened before its end may still send its first request. */
-  lateRequests: number;
-  /** How long requests under way may take once the server is told to stop. */
-  stopTimeout: number;
-}
-
-/** The limits of `serve`. The limits of a body are where it is read (`MAX_BODY`, `MAX_FORM`). */
-export const HTTP_LIMITS: Limits = {
-  http: {
-    headersTimeout: 5000,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 5000,
-    connectionsCheckingInterval: 1000,
-    maxHeaderSize: 16_384,
-  },
-  headers: 100,
-  exchangeTimeout: 60_000,
-  requestsPerConnection: 1000,
-  connections: 2000,
-  refusedConnections: 100,
   perAddress: 100,
-  rest: 1_048_576,
+  /** How long, after a drain, a connection that was opened before its end may still send its first request. */
   lateRequests: 1000,
+  /** How long requests under way may take once the server is told to stop. */
   stopTimeout: 6000,
 };
 
-/** An HTTP server, over http or https, with its limits. */
-export interface HttpServer {
-  /** Starts to listen; requests wait until there is a listener. @returns the port @throws the system's error */
-  open(host: string, port: number): Promise<number>;
-  /** Sets the listener that answers requests. */
-  answerWith(listener: RequestListener): void;
-  /** Takes another certificate for connections from now on; those that are open keep theirs. */
-  renew(certificate: Certificate): void;
-  /**
-   * Closes each connection with its next reply, which says so (`Connection: close`), from now on. Idle connections stay
-   * open: a balancer may be sending a request on one, and closing it would lose that request. The balancer closes them
-   * itself, or the server does after `keepAliveTimeout`.
-   */
-  drain(): void;
-  /**
-   * Takes no new connection, finishes the requests under way, and ends what is not done in time. A new request on an open
-   * connection is refused; after a drain it is answered for `lateRequests` more.
-   */
-  close(): Promise<void>;
-}
+/** See {@link HTTP_LIMITS}. */
+export type Limits = typeof HTTP_LIMITS;
 
-/** What the platform would refuse without a body: a request without Host. */
-const OWN_REFUSALS = { requireHostHeader: false } as const;
+/** An HTTP server, over http or https, with its limits. */
+export type HttpServer = ReturnType<typeof createHttpServer>;
 
 /** The oldest version of TLS that is spoken (RFC 9325 §3.1.1). */
 const TLS = { minVersion: 'TLSv1.2' } as const;
 
 /** The platform's server, with the limits that it enforces itself. */
 function platformServer(certificate: Certificate | undefined, limits: Limits): Server | SecureServer {
+  // A request without Host gets a refusal with a body, which the platform's own lacks.
+  const options = { ...limits.http, requireHostHeader: false };
   const server = certificate
     ? createSecureServer({
-        ...limits.http,
-        ...OWN_REFUSALS,
+        ...options,
         ...TLS,
         ...certificate,
         handshakeTimeout: limits.http.headersTimeout,
       })
-    : createServer({ ...limits.http, ...OWN_REFUSALS });
-  server.maxRequestsPerSocket = limits.requestsPerConnection;
+    : createServer(options);
   server.maxConnections = limits.connections + limits.refusedConnections;
   return server;
 }
@@ -133,92 +94,101 @@ export function createHttpServer(
   certificate?: Certificate,
   limits: Limits = HTTP_LIMITS,
   forwarded?: ClientAddress,
-): HttpServer {
+) {
   const server = platformServer(certificate, limits);
-  const sockets = new Set<Socket>();
   /** Sockets that can carry requests: over https, after the handshake. */
-  const served = new Set<Socket>();
+  const sockets = new Set<Socket>();
   const crowded = new WeakSet<Socket>();
-  /** Sockets per address. Not counted behind a proxy, since all come from the proxy. */
-  const [connected, ready] = [new Map<string, number>(), new Map<string, number>()];
-  const requested = new Map<string, number>();
+  /** Per address: connections, or behind a proxy, from which all connections come, requests. */
+  const open = new Map<string, number>();
   const underWay = new Set<ServerResponse>();
   let [draining, closing, answering] = [false, false, false];
   /** Connections so far. */
   let accepted = 0;
-  let listenWith: (listener: RequestListener) => void = () => undefined;
-  const listener = new Promise<RequestListener>((resolve) => {
-    listenWith = resolve;
-  });
+  const most = limits.perAddress + Math.ceil(limits.perAddress / 10);
+  const listener = Promise.withResolvers<RequestListener>();
 
   server.on('connection', (socket: Socket) => {
     accepted += 1;
-    keep(sockets, socket);
-    if (forwarded) return;
-    const most = limits.perAddress + Math.ceil(limits.perAddress / 10);
-    if (countWhileOpen(connected, socket.remoteAddress, socket) >= most) socket.destroy();
+    if (!forwarded && countWhileOpen(open, socket.remoteAddress, socket) > most) socket.destroy();
   });
   server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
     if (socket.destroyed) return;
-    keep(served, socket);
-    const before = forwarded ? 0 : countWhileOpen(ready, socket.remoteAddress, socket);
-    if (sockets.size > limits.connections || before >= limits.perAddress) crowded.add(socket);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    const ofAddress = forwarded ? 0 : (open.get(addressBlock(socket.remoteAddress ?? '')) ?? 0);
+    if (sockets.size > limits.connections || ofAddress > limits.perAddress) crowded.add(socket);
   });
   server.on('clientError', (error, socket) => {
     const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
     // Over https, one that has no end of its handshake can't be answered.
-    const isServed = (served as ReadonlySet<Duplex>).has(socket);
+    const isServed = (sockets as ReadonlySet<Duplex>).has(socket);
     if (isAnswered || !isServed || !socket.writable) socket.destroy();
     else refuseUnread(socket, { code: '', reason: '', ...error });
   });
+
+  /** Why a request is not answered at the moment. */
+  function crowdFault(request: IncomingMessage, response: ServerResponse): string | undefined {
+    if (closing) return 'This server is stopping.';
+    if (crowded.has(request.socket)) return 'This server has too many clients.';
+    const ofAddress = forwarded ? countWhileOpen(open, forwarded(request), response) : 0;
+    return ofAddress > limits.perAddress ? 'Too many requests of one address are under way.' : undefined;
+  }
   const take: RequestListener = (request, response) => {
     // What fails while one reply is written ends its connection, not the server.
     response.once('error', () => request.socket.destroy());
     if (draining) response.shouldKeepAlive = false;
-    if (closing) return refuse(request, response, 'unavailable', 'This server is stopping.');
-    if (crowded.has(request.socket))
-      return refuse(request, response, 'unavailable', 'This server has too many clients.');
-    const before = forwarded ? countWhileOpen(requested, forwarded(request), response) : 0;
-    if (before >= limits.perAddress) {
-      return refuse(request, response, 'unavailable', 'Too many requests of one address are under way.');
-    }
-    const fault = headFault(request, limits);
-    if (fault) return refuse(request, response, 'request_invalid', ...fault);
+    const crowd = crowdFault(request, response);
+    const fault = crowd === undefined ? headFault(request, limits) : ([503, crowd] as const);
+    if (fault) return refuse(request, response, ...fault);
     underWay.add(response);
     limitExchange(request, response, limits.exchangeTimeout);
     response.once('close', () => {
       underWay.delete(response);
       if (closing) server.closeIdleConnections();
-      if (!request.complete) endSoon(request, limits.rest);
+      // Closed at once, a connection with unread bytes could lose the reply.
+      if (!request.complete) setTimeout(() => request.complete || request.socket.destroy(), REST).unref();
     });
-    listener.then((answer) => response.destroyed || answer(request, response));
+    listener.promise.then((answer) => response.destroyed || answer(request, response));
   };
   server.on('request', take);
   server.on('checkExpectation', take);
 
   return {
-    open: (host, port) => listen(server, { host, port }),
-    answerWith: (listener) => {
+    /** Starts to listen; requests wait until there is a listener. @returns the port @throws the system's error */
+    open: (host: string, port: number): Promise<number> => listen(server, { host, port }),
+    /** Sets the listener that answers requests. */
+    answerWith(answer: RequestListener): void {
       answering = true;
-      listenWith(listener);
+      listener.resolve(answer);
     },
-    renew: (renewed) => {
+    /** Takes another certificate for connections from now on; those that are open keep theirs. */
+    renew(renewed: Certificate): void {
       if ('setSecureContext' in server) server.setSecureContext({ ...TLS, ...renewed });
     },
-    drain() {
+    /**
+     * Closes each connection with its next reply, which says so (`Connection: close`), from now on. Idle connections stay
+     * open: a balancer may be sending a request on one, and closing it would lose that request. The balancer closes them
+     * itself, or the server does after `keepAliveTimeout`.
+     */
+    drain(): void {
       draining = true;
       for (const response of underWay) response.shouldKeepAlive = false;
     },
-    async close() {
+    /**
+     * Takes no new connection, finishes the requests under way, and ends what is not done in time. A new request on an open
+     * connection is refused; after a drain it is answered for `lateRequests` more.
+     */
+    async close(): Promise<void> {
       if (draining) await backlogTaken(() => accepted);
       // The close of an HTTP server would close connections that are yet to send their first request, from Node.js 26.4 on.
       const closed = new Promise((resolve) => TcpServer.prototype.close.call(server, resolve));
-      if (draining) await firstRequestsSent(served, limits.lateRequests);
+      if (draining) await firstRequestsSent(sockets, limits.lateRequests);
       closing = true;
       for (const response of underWay) response.shouldKeepAlive = false;
       // It listens no more; this ends its checks, and the connections that wait.
       server.close();
-      for (const socket of served) if (socket.bytesRead === 0) socket.destroy();
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
       // Without a listener, requests under way are never answered.
       const timeout = answering ? limits.stopTimeout : 0;
       const forced = setTimeout(() => {
@@ -240,10 +210,9 @@ const TURNS = 100;
 async function backlogTaken(accepted: () => number): Promise<void> {
   // The turn that goes on has asked the system before now.
   await nextTurn();
-  for (let turn = 0; turn < TURNS; turn += 1) {
-    const before = accepted();
+  for (let turn = 0, before = -1; turn < TURNS && accepted() !== before; turn += 1) {
+    before = accepted();
     await nextTurn();
-    if (accepted() === before) return;
   }
 }
 
@@ -254,26 +223,17 @@ async function firstRequestsSent(sockets: ReadonlySet<Socket>, most: number): Pr
     await sleep(CHECK_EVERY);
 }
 
-function keep(set: Set<Socket>, socket: Socket): void {
-  set.add(socket);
-  socket.once('close', () => set.delete(socket));
-}
-
-/** Counts what is open of an address, or of its /64. @returns how many there were before */
-function countWhileOpen(
-  counts: Map<string, number>,
-  address: string | undefined,
-  open: EventEmitter,
-): number {
-  const block = addressBlock(address ?? '');
-  const before = counts.get(block) ?? 0;
-  counts.set(block, before + 1);
+/** Counts what is open of an address, or of its /64. @returns how many there are now */
+function countWhileOpen(counts: Map<string, number>, address = '', open: EventEmitter): number {
+  const block = addressBlock(address);
+  const now = (counts.get(block) ?? 0) + 1;
+  counts.set(block, now);
   open.once('close', () => {
     const left = (counts.get(block) ?? 0) - 1;
     if (left > 0) counts.set(block, left);
     else counts.delete(block);
   });
-  return before;
+  return now;
 }
 
 /** Ends the connection of a client that does not read its reply, which would stay in memory. @param most milliseconds */
@@ -286,47 +246,31 @@ function limitExchange({ socket }: IncomingMessage, response: ServerResponse, mo
   response.once('close', () => clearTimeout(deadline));
 }
 
-/** What is wrong with the headers of a request, if anything, and the status where it is not that of an invalid request. */
+/** What is wrong with the headers of a request, if anything. */
 function headFault(
   { headers, httpVersion, rawHeaders }: IncomingMessage,
   limits: Limits,
-): [msg: string, status?: number] | undefined {
+): readonly [status: number, msg: string] | undefined {
   const { host, expect = '100-continue', 'transfer-encoding': coding = 'chunked' } = headers;
-  if (!/^100-continue$/i.test(expect)) return ['The server can expect nothing but 100-continue.', 417];
-  if (!/^chunked$/i.test(coding)) return ['The server knows no transfer coding but chunked.', 501];
-  if (host === undefined && httpVersion === '1.1') return ['The request has no Host.'];
+  if (!/^100-continue$/i.test(expect)) return [417, 'The server can expect nothing but 100-continue.'];
+  if (!/^chunked$/i.test(coding)) return UNKNOWN_CODING;
+  if (host === undefined && httpVersion === '1.1') return [400, 'The request has no Host.'];
   const isTooMany = rawHeaders.length > 2 * limits.headers;
-  return isTooMany ? [`The request has more than ${limits.headers} headers.`] : undefined;
+  return isTooMany ? [400, `The request has more than ${limits.headers} headers.`] : undefined;
 }
 
-/**
- * How long the rest of an answered request is read, in milliseconds. A connection that is closed with unread bytes can
- * lose the reply.
- */
+const UNKNOWN_CODING = [501, 'The server knows no transfer coding but chunked.'] as const;
+
+/** How long the rest of a request that was answered or refused is read, in milliseconds. */
 const REST = 500;
 
-/** How often the progress of what goes on at the end of connections is checked, in milliseconds. */
+/** How often {@link firstRequestsSent} looks, in milliseconds. */
 const CHECK_EVERY = 20;
-
-/** Closes the connection of a request that was answered before it ended: at once when more than `rest` bytes came. */
-function endSoon(request: IncomingMessage, rest: number): void {
-  const { socket } = request;
-  const most = socket.bytesRead + rest;
-  let left = REST / CHECK_EVERY;
-  const check = setInterval(() => {
-    left -= 1;
-    if (request.complete) clearInterval(check);
-    else if (left <= 0 || socket.bytesRead > most) {
-      clearInterval(check);
-      socket.destroy();
-    }
-  }, CHECK_EVERY);
-}
 
 /** The status and the reason of a request that can't be read, by the platform's reason or code of the error; else 400. */
 const UNREAD: Readonly<Record<string, readonly [status: number, msg: string]>> = {
   HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
-  'Request has invalid `Transfer-Encoding`': [501, 'The server knows no transfer coding but chunked.'],
+  'Request has invalid `Transfer-Encoding`': UNKNOWN_CODING,
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not come to its end in time.'],
 };
 
@@ -342,39 +286,25 @@ function refuseUnread(socket: Duplex, { code, reason }: { code: string; reason: 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/**
- * Refuses a request without reading it, and closes the connection.
- *
- * @param status where it is not the code's own
- */
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  code: ProblemCode,
-  msg: string,
-  status: number = PROBLEMS[code].status,
-): void {
-  const away = code === 'unavailable';
+/** Refuses a request, and closes the connection. Its rest is read first, within a time, since unread bytes can lose the reply. */
+function refuse(request: IncomingMessage, response: ServerResponse, status: number, msg: string): void {
+  const [code, said, headers] =
+    status === 503
+      ? (['unavailable', `${msg} Nothing was changed; try again.`, { 'retry-after': '5' }] as const)
+      : (['request_invalid', msg, {}] as const);
   response.writeHead(status, {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     connection: 'close',
-    ...(away ? { 'retry-after': '5' } : {}),
+    ...headers,
   });
-  const body = problemBody([{ code, msg: away ? `${msg} Nothing was changed; try again.` : msg }]);
   const answer = (): void => {
     clearTimeout(patience);
     // Its end may come after the answer.
-    if (!response.writableEnded) response.end(JSON.stringify(body));
+    if (!response.writableEnded) response.end(JSON.stringify(problemBody([{ code, msg: said }])));
   };
   const patience = setTimeout(answer, REST);
   request.once('end', answer).once('error', answer).resume();
-}
-
-/** Where to listen; port 0 is any that is free. */
-export interface ListeningPlace {
-  host: string;
-  port: number;
 }
 
 /** The address of a place; its host may be an IPv6 address. */

@@ -1,10 +1,24 @@
-import { CI_NAMES } from '../contract/ci-rules.ts';
+import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
 import { DAY, HOUR, secondsIn } from '../contract/durations.ts';
 import type { OptionsOf, OptionTable } from '../contract/flags.ts';
+import {
+  isServiceAddress,
+  issuerName,
+  issuerProblem,
+  readAdministrator,
+  TRUSTED_KINDS,
+  type TrustedIssuer,
+} from '../contract/issuer-address.ts';
 import { DEFAULT_PORT } from '../contract/loopback.ts';
 import { ROLES } from '../contract/roles.ts';
-import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
+import { API_GROUP, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
 import { parseDuration } from '../contract/typed-duration.ts';
+
+/** Where to listen; port 0 is any that is free. */
+export interface ListeningPlace {
+  host: string;
+  port: number;
+}
 
 /** Milliseconds: tokens that a younger key has signed may still be valid. */
 const SHORTEST_KEY_AGE = HOUR;
@@ -23,7 +37,11 @@ const SERVE = {
     parse: wholeNumber(0, 65_535, 'It must be a number from 0 to 65535.'),
     default: DEFAULT_PORT,
   },
-  baseUrl: { flags: '--base-url <url>', help: 'the address in tokens, links and the ready file' },
+  baseUrl: {
+    flags: '--base-url <url>',
+    help: 'the address in tokens, links and the ready file',
+    parse: baseAddress,
+  },
   name: {
     flags: '--name <text>',
     help: 'who serves this, as its pages say above their title (default: the address alone)',
@@ -83,13 +101,12 @@ const SERVE = {
   administrator: {
     flags: '--administrator <user-id>',
     help: 'a user who may delete any reservation; may be given several times',
-    parse: repeatable,
+    parse: administrator,
   },
-  /** Each NAME or NAME=ISSUER_URL. */
   ciIssuer: {
     flags: '--ci-issuer <name[=url]>',
     help: `let CI jobs act by rules that leads add (experiment ci add), with ID tokens of ${CI_NAMES.join(' or ')}: of its public service, or of the one there; repeatable`,
-    parse: repeatable,
+    parse: ciIssuers,
     conflicts: ['trust'],
   },
   insecureBuiltInUsers: {
@@ -105,12 +122,11 @@ const SERVE = {
     help: "the page's public client at the identity provider of --trust (default: nobody can log in to the page)",
     conflicts: ['ui'],
   },
-  /** Each ISSUER_URL or ISSUER_URL=KIND,KIND. */
   trust: {
     group: 'Trust:',
     flags: '--trust <url[=kinds]>',
     help: 'take the tokens of the issuer there, in place of built-in users: of every kind, or only user, project, experiment, separated by commas; repeatable',
-    parse: repeatable,
+    parse: trustedIssuers,
     conflicts: ['autoApprove', 'accessTokenTtl', 'insecureBuiltInUsers'],
   },
   audience: {
@@ -125,19 +141,23 @@ const SERVE = {
   authUrl: {
     flags: '--auth-url <url>',
     help: 'where their users log in (default: the first issuer of user tokens)',
+    parse: baseAddress,
   },
   portalUrl: {
     flags: '--portal-url <url>',
     help: 'where their portal is (default: the last issuer of other tokens)',
+    parse: baseAddress,
   },
   projectsApiGroup: {
     flags: '--projects-api-group <name>',
     help: "name of the portal's API of projects",
+    parse: apiGroup,
     default: PROJECTS_API_GROUP,
   },
   experimentsApiGroup: {
     flags: '--experiments-api-group <name>',
     help: "name of the portal's API of experiments",
+    parse: apiGroup,
     default: EXPERIMENTS_API_GROUP,
   },
   tlsCert: {
@@ -183,10 +203,10 @@ const SERVE = {
     help: 'how events are written to stderr (default: text on a terminal, else json)',
     choices: ['text', 'json'],
   },
-  /** PORT or HOST:PORT. */
   metrics: {
     flags: '--metrics <address>',
     help: 'serve Prometheus metrics at /metrics of PORT, on loopback, or HOST:PORT',
+    parse: listeningPlace,
   },
   /** Seconds. */
   drain: {
@@ -245,7 +265,7 @@ export const SERVER_OPTIONS = {
   audit: AUDIT,
 } as const;
 
-/** The flags of `serve`, as typed. */
+/** The flags of `serve`, each read; `settings.ts` checks them together. */
 export type ServeOptions = OptionsOf<typeof SERVE>;
 /** The flags of `serve rotate-keys`. */
 export type RotateKeysOptions = OptionsOf<typeof ROTATE_KEYS>;
@@ -284,18 +304,14 @@ function digitsIn(text: string): number {
 /** A duration in milliseconds. */
 function duration(least: number, problem: string): (text: string) => number {
   return (text) => {
-    const value = durationIn(text);
-    if (value !== undefined && value >= least) return value;
+    try {
+      const value = parseDuration(text);
+      if (value >= least) return value;
+    } catch {
+      // The problem below says what it must be.
+    }
     throw new RangeError(problem);
   };
-}
-
-function durationIn(text: string): number | undefined {
-  try {
-    return parseDuration(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The longest name of a server, in characters. */
@@ -308,6 +324,54 @@ function serverName(text: string): string {
   throw new RangeError(`It must be one line of 1 to ${MAX_SITE_NAME} characters.`);
 }
 
-function repeatable(text: string, before: readonly string[] = []): readonly string[] {
-  return [...before, text];
+function baseAddress(text: string): string {
+  if (isServiceAddress(text)) return text.replace(/\/+$/, '');
+  throw new RangeError('It must be an http or https address without a user, a query or a fragment.');
+}
+
+function apiGroup(text: string): string {
+  if (API_GROUP.pattern.test(text)) return text;
+  throw new RangeError(API_GROUP.problem);
+}
+
+/** PORT or HOST:PORT; a port alone is on loopback. */
+function listeningPlace(text: string): ListeningPlace {
+  const found = /^(?:(?<host>[^:[\]]+|\[[0-9A-Fa-f:.]+\]):)?(?<port>[0-9]{1,5})$/.exec(text);
+  const { host = '127.0.0.1', port = '' } = found?.groups ?? {};
+  if (found && Number(port) <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
+  throw new RangeError('It must be a port of this machine, or HOST:PORT.');
+}
+
+function administrator(text: string, before: readonly string[] = []): readonly string[] {
+  if (readAdministrator(text)) return [...before, text];
+  throw new RangeError(
+    'It must be a user id, user_<host>_<id>, or for a user of another issuer user_<host>_<id>@ISSUER_URL.',
+  );
+}
+
+/** ISSUER_URL or ISSUER_URL=KIND,KIND. */
+function trustedIssuers(text: string, before: readonly TrustedIssuer[] = []): readonly TrustedIssuer[] {
+  const [, issuer = text, names] = /^(.*)=([a-z,]*)$/.exec(text) ?? [];
+  checkIssuer(issuer);
+  if (names === undefined) return [...before, { issuer }];
+  const kinds = names.split(',').map((name) => TRUSTED_KINDS.find((kind) => kind === name));
+  if (kinds.every((kind) => kind !== undefined)) return [...before, { issuer, kinds }];
+  throw new RangeError(`The kinds of tokens are ${TRUSTED_KINDS.join(', ')}.`);
+}
+
+/** NAME, or NAME=ISSUER_URL where its address is not the public one. */
+function ciIssuers(text: string, before: CiIssuers = {}): CiIssuers {
+  const [, named = text, url] = /^([^=]*)=(.*)$/.exec(text) ?? [];
+  const name = CI_NAMES.find((one) => one === named);
+  if (name === undefined || before[name] !== undefined) {
+    throw new RangeError(`The names are ${CI_NAMES.join(' and ')}, each once.`);
+  }
+  const issuer = url ?? CI_SYSTEMS[name].issuer;
+  checkIssuer(issuer);
+  return { ...before, [name]: issuerName(issuer) };
+}
+
+function checkIssuer(issuer: string): void {
+  const problem = issuerProblem(issuer);
+  if (problem !== undefined) throw new RangeError(problem);
 }

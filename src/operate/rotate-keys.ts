@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs';
-import { Failure, ownCommand } from '../contract/failure.ts';
+import { Failure } from '../contract/failure.ts';
 import { formatInstant } from '../contract/instants.ts';
-import { dataFolder } from '../files/private.ts';
 import { type KeyStatus, rotateByHand, SERVICES } from '../server/keys/key-ring.ts';
 import { openStores } from '../store/stores.ts';
-import { databaseFailure, dataPlace } from './database.ts';
+import { databaseFailure, existingData } from './database.ts';
 import type { RotateKeysOptions } from './options.ts';
 
 /** A signing key of a service, as `--json` shows it. Instants are RFC 3339 in UTC with milliseconds. */
@@ -22,13 +20,9 @@ export async function rotateKeys(
   options: RotateKeysOptions,
   context: { defaultFolder: string; now: () => number; confirm: () => Promise<void> },
 ) {
-  const place = dataPlace(options, context.defaultFolder);
-  const { folder, file } = place;
+  const place = existingData(options, context.defaultFolder);
   const { retireNow = false } = options;
-  // Nothing is made here: a missing database means that another one was meant.
-  if (file !== undefined && !existsSync(file)) throw withoutKeys(`There is no database at ${file}.`, options);
   if (retireNow) await context.confirm();
-  if (folder !== undefined) dataFolder(folder);
   const stores = await openStores(place.database).catch((cause: unknown) => {
     throw databaseFailure(cause, place);
   });
@@ -38,7 +32,11 @@ export async function rotateKeys(
     for (const service of SERVICES) {
       statuses.push(...(await rotateByHand(service, stores.keys, { retireNow, now })));
     }
-    if (statuses.length === 0) throw withoutKeys('The database holds no keys.', options);
+    if (statuses.length === 0) {
+      throw new Failure('file_unusable', 'The database holds no keys.', {
+        why: 'A server makes the first keys when it starts.',
+      });
+    }
     return statuses.map(({ publishedUntil, signsFrom, ...key }) => ({
       ...key,
       signs_from: formatInstant(signsFrom),
@@ -49,14 +47,4 @@ export async function rotateKeys(
   } finally {
     await stores.close();
   }
-}
-
-function withoutKeys(what: string, { data, database }: RotateKeysOptions): Failure {
-  const where = Object.entries({ '--data': data, '--database': database }).flatMap(([flag, value]) =>
-    value === undefined ? [] : [flag, value],
-  );
-  return new Failure('file_unusable', what, {
-    why: 'A server makes the first keys when it starts.',
-    fix: ownCommand('serve', ...where),
-  });
 }

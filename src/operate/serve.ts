@@ -6,11 +6,7 @@ import { HOUR } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { dataFolder } from '../files/private.ts';
 import { readPrivateFile, writePrivateFile } from '../files/whole.ts';
-import {
-  createReferenceServer,
-  type ReferenceServer,
-  type ReferenceServerOptions,
-} from '../reference-server.ts';
+import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
 import { forwardedAddress } from '../server/client-address.ts';
 import { useLightResponses } from '../server/listener.ts';
 import { jsonLog, type Log } from '../server/log.ts';
@@ -19,7 +15,6 @@ import { cookiesWork } from '../server/ui/login.ts';
 import { takeFileLock } from '../store/sqlite/file.ts';
 import { type CertificateFiles, readCertificate } from './certificate.ts';
 import { type DataPlace, databaseFailure, dataPlace } from './database.ts';
-import { allowedDangers, checkExposure } from './exposure.ts';
 import { readDirectory, readTopology, removeReadyFile, writeReadyFile } from './files.ts';
 import {
   addressOf,
@@ -30,7 +25,7 @@ import {
 } from './http-server.ts';
 import { openMetrics } from './metrics-socket.ts';
 import type { ServeOptions } from './options.ts';
-import { checkUser, readSettings, type ServeSettings } from './settings.ts';
+import { allowedDangers, checkSettings, checkUser } from './settings.ts';
 
 /** The needs of `serve` from the process that runs it. */
 export interface ServeSurroundings {
@@ -84,70 +79,85 @@ export interface RunningServer {
  *   certificate, a topology or a folder, `network` for a port that is taken
  */
 export async function serve(options: ServeOptions, surroundings: ServeSurroundings): Promise<RunningServer> {
-  const settings = readSettings(options);
-  const { host, port, readyFile, tls } = settings;
-  const { now, ownsProcess = false } = surroundings;
+  const { host, port, readyFile, tlsCert, tlsKey, autoApprove, trust, ui, drain } = options;
+  const { now, write, show: log = jsonLog(write, now), ownsProcess = false } = surroundings;
   if (ownsProcess) useLightResponses();
-  checkExposure(settings);
-  const { topologyFile, directoryFile } = settings;
-  const topology = topologyFile === undefined ? undefined : readTopology(topologyFile);
-  const directory = directoryFile === undefined ? undefined : readDirectory(directoryFile);
-  const names = directory?.users.map(({ name }) => name);
-  if (names) checkUser(settings.autoApprove, names);
+  checkSettings(options);
+  const topology = options.topology === undefined ? undefined : readTopology(options.topology);
+  const directory = options.directory === undefined ? undefined : readDirectory(options.directory);
+  if (directory)
+    checkUser(
+      autoApprove,
+      directory.users.map(({ name }) => name),
+    );
+  const tls = tlsCert !== undefined && tlsKey !== undefined ? { cert: tlsCert, key: tlsKey } : undefined;
   const server = createHttpServer(
     tls && readCertificate(tls, now()),
-    { ...HTTP_LIMITS, perAddress: settings.maxConnectionsPerAddress },
-    settings.behindProxy ? forwardedAddress : undefined,
+    { ...HTTP_LIMITS, perAddress: options.maxConnectionsPerAddress },
+    options.behindProxy ? forwardedAddress : undefined,
   );
-  const log = surroundings.show ?? jsonLog(surroundings.write, now);
   const bound = await server.open(host, port).catch((cause: unknown) => {
     throw listeningFailure(cause, { host, port }, { port: '0' });
   });
   const opened: Opened[] = [server];
   try {
-    const watched = settings.metricsPlace && (await openMetrics(settings.metricsPlace));
+    const watched = options.metrics && (await openMetrics(options.metrics));
     if (watched) opened.push(watched);
-    const baseUrl = settings.baseUrl ?? addressOf(tls ? 'https' : 'http', { host, port: bound });
-    const issuers = issuerTransport(settings, surroundings);
+    const address = addressOf(tls ? 'https' : 'http', { host, port: bound });
+    const { baseUrl = address } = options;
+    const issuers = issuerTransport(options, surroundings);
     if (issuers) opened.push(issuers);
-    const place: DataPlace = settings.memory
+    const place: DataPlace = options.memory
       ? { database: ':memory:' }
-      : dataPlace(settings, surroundings.defaultFolder);
-    const metrics = watched?.metrics;
+      : dataPlace(options, surroundings.defaultFolder);
     const isShared = lockData(place, baseUrl, opened);
-    const given = { baseUrl, topology, directory, log, now, metrics };
-    const services = await openServices(settings, { ...given, place, issuers });
+    const fetch = issuers?.fetch;
+    const services = await createReferenceServer({
+      ...options,
+      ...{ baseUrl, topology, directory, log, now, metrics: watched?.metrics, database: place.database },
+      ui: ui !== false && { clientId: options.uiClientId },
+      trust: trust && { ...options, issuers: trust, fetch },
+      ci: options.ciIssuer && { issuers: options.ciIssuer, fetch },
+      administrators: options.administrator,
+    }).catch((cause: unknown) => {
+      if (!(cause instanceof TopologyError)) throw databaseFailure(cause, place);
+      const what = `The topology ${options.topology} can't be used.`;
+      throw new Failure('file_unusable', what, { lines: cause.violations, cause });
+    });
     // Closed before the lock: until then it uses the data.
     opened.splice(1, 0, services);
     server.answerWith(services.listener);
+    const { addresses, users, stranded } = services;
     const url = watched?.url;
-    const listen = addressOf(tls ? 'https' : 'http', { host, port: bound }).replace(/^https?:\/\//, '');
+    const listen = address.replace(/^https?:\/\//, '');
     log('info', 'listening', { listen, base_url: baseUrl });
-    if (readyFile !== undefined) writeReadyFile(readyFile, services.addresses, { ...settings, listen, url });
-    const forgetting = setInterval(() => void forget(services, settings.keep, { now, log }), FORGET_EVERY);
+    if (readyFile !== undefined) writeReadyFile(readyFile, addresses, { ...options, listen, url });
+    const forgetting = setInterval(() => void forget(services, options.keep, { now, log }), FORGET_EVERY);
     forgetting.unref();
     return {
-      addresses: services.addresses,
+      addresses,
       listen,
       metrics: url,
-      users: services.users,
-      data: settings.memory ? 'memory' : (place.folder ?? place.database),
-      loginPage: settings.trust ? services.addresses.identity : `${services.addresses.identity}/device`,
+      users,
+      data: options.memory ? 'memory' : (place.folder ?? place.database),
+      loginPage: trust ? addresses.identity : `${addresses.identity}/device`,
       warnings: [
-        ...warningsAbout(settings, baseUrl),
-        ...(isShared ? [SHARED_DATA] : []),
-        ...(services.stranded > 0 ? [strandedText(services.stranded)] : []),
-      ],
+        autoApprove && `Every login is approved at once, as ${autoApprove}: for tests only.`,
+        ...allowedDangers(options),
+        ui !== false && !cookiesWork(baseUrl) && NO_LOGIN,
+        isShared && SHARED_DATA,
+        stranded > 0 && strandedText(stranded),
+      ].filter((each) => typeof each === 'string'),
       reload: tls && (() => renew(server, tls, { now, log })),
       stop: async () => {
         clearInterval(forgetting);
         try {
           if (readyFile !== undefined) removeReadyFile(readyFile);
-          log('info', 'stopping', { drain: settings.drain });
+          log('info', 'stopping', { drain });
           services.drain();
-          if (settings.drain > 0) {
+          if (drain > 0) {
             server.drain();
-            await sleep(settings.drain * 1000);
+            await sleep(drain * 1000);
           }
         } finally {
           await closeAll(opened);
@@ -156,7 +166,7 @@ export async function serve(options: ServeOptions, surroundings: ServeSurroundin
     };
   } catch (error) {
     // An error while closing must not hide why the server did not start.
-    await Promise.allSettled(opened.map((each) => each.close()));
+    await closeAll(opened).catch(() => undefined);
     throw error;
   }
 }
@@ -175,12 +185,12 @@ async function closeAll(opened: readonly Opened[]): Promise<void> {
  * to identity provider and portal, which alone are sent tokens.
  */
 function issuerTransport(
-  { trust, ciIssuers }: ServeSettings,
+  { trust, ciIssuer, portalUrl, authUrl }: ServeOptions,
   { certificates, now, random }: ServeSurroundings,
 ): NetworkTransport | undefined {
-  const named = trust?.issuers.map(({ issuer }) => issuer) ?? [];
-  const addresses = [trust?.portalUrl, trust?.authUrl, ...named, ...Object.values(ciIssuers ?? {})];
-  if (!trust && !ciIssuers) return undefined;
+  if (!trust && !ciIssuer) return undefined;
+  const named = trust?.map(({ issuer }) => issuer) ?? [];
+  const addresses = [portalUrl, authUrl, ...named, ...Object.values(ciIssuer ?? {})];
   return createTransport({
     origins: new Set(addresses.flatMap((address) => (address ? [new URL(address).origin] : []))),
     timeout: ISSUER_TIMEOUT,
@@ -219,33 +229,9 @@ function renew(
   }
 }
 
-/** The options of the reference server that no flag gives as they are, and what else it takes to open it. */
-interface Opening
-  extends Pick<ReferenceServerOptions, 'baseUrl' | 'topology' | 'directory' | 'log' | 'now' | 'metrics'> {
-  place: DataPlace;
-  /** Sends requests to the issuers of `--trust` and `--ci-issuer`. */
-  issuers: NetworkTransport | undefined;
-}
-
-async function openServices(settings: ServeSettings, opening: Opening): Promise<ReferenceServer> {
-  const { issuers, place, ...given } = opening;
-  const { trust, ciIssuers } = settings;
-  try {
-    return await createReferenceServer({
-      ...settings,
-      ...given,
-      database: place.database,
-      trust: trust && { ...trust, fetch: issuers?.fetch },
-      ci: ciIssuers && { issuers: ciIssuers, fetch: issuers?.fetch },
-    });
-  } catch (cause) {
-    if (cause instanceof TopologyError) {
-      const what = `The topology ${settings.topologyFile} can't be used.`;
-      throw new Failure('file_unusable', what, { lines: cause.violations, cause });
-    }
-    throw databaseFailure(cause, place);
-  }
-}
+/** Said at the start of a server whose page browsers keep no cookies of. */
+const NO_LOGIN =
+  'Nobody can log in to the page: browsers keep its cookies over https, or on this machine, only.';
 
 /** Said at the start of a server whose data another one serves. */
 const SHARED_DATA =
@@ -282,15 +268,4 @@ function lockData({ folder, ...place }: DataPlace, baseUrl: string, opened: Open
   } catch (cause) {
     throw databaseFailure(cause, place);
   }
-}
-
-/** Warnings for the person who starts the server. */
-function warningsAbout(settings: ServeSettings, baseUrl: string): string[] {
-  const { autoApprove, ui } = settings;
-  const approved = autoApprove && `Every login is approved at once, as ${autoApprove}: for tests only.`;
-  const noLogin =
-    ui &&
-    !cookiesWork(baseUrl) &&
-    'Nobody can log in to the page: browsers keep its cookies over https, or on this machine, only.';
-  return [approved, ...allowedDangers(settings), noLogin].filter((each) => typeof each === 'string');
 }

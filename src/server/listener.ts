@@ -2,21 +2,19 @@ import { IncomingMessage, type RequestListener, type ServerResponse } from 'node
 import { setTimeout as sleep } from 'node:timers/promises';
 import { getRequestListener } from '@hono/node-server';
 import { SECOND } from '../contract/durations.ts';
-import { PROBLEMS } from '../contract/problem-codes.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
-import type { LoginPage } from './identity/form-page.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
 import {
+  type IdentityAnswer,
   isLoginPage,
   isProviderPath,
   OAUTH_METADATA_PATH,
-  oauthError,
+  oauthReply,
 } from './identity/provider-endpoints.ts';
-import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { type ProblemError, problemHeaders, problemOf, problemReply, refusal } from './problem-error.ts';
+import { type ProblemError, problemOf, refusal } from './problem-error.ts';
 import { RateLimit } from './rate-limit.ts';
 import { requestFault } from './request-form.ts';
 import { problemIn } from './services.ts';
@@ -78,19 +76,19 @@ export function createListener(options: ListenerOptions): RequestListener {
     { overrideGlobalObjects: false, hostname: base.host },
   );
 
-  async function answerPage(
-    page: LoginPage,
+  async function answerIdentity(
+    identityAnswer: IdentityAnswer,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
     const address = clientAddress(request);
-    const show = getRequestListener((asked) => page(asked, address), {
+    const show = getRequestListener((asked) => identityAnswer(asked, address), {
       overrideGlobalObjects: false,
       hostname: base.host,
       errorHandler: (error) =>
         refusalFor(
           acceptedBy(request, site),
-          problemReply(problemOf(error, request.method ?? '', options), PAGE_HEADERS),
+          oauthReply(problemOf(error, request.method ?? '', options), PAGE_HEADERS),
           site,
         ),
     });
@@ -123,12 +121,10 @@ export function createListener(options: ListenerOptions): RequestListener {
           ? path.slice(auth.length)
           : undefined;
     if (identity && below !== undefined && (isLoginPage(below) || isProviderPath(below))) {
-      const provider = await identity();
-      const page = provider.pages[below];
-      if (page || isProviderPath(below)) logWhenDone(request, response, path);
-      if (page) return answerPage(page, request, response);
-      if (isProviderPath(below)) {
-        return provider.endpoints(request, response, below, clientAddress(request));
+      const answers = (await identity()).answers[below];
+      if (answers) {
+        logWhenDone(request, response, path);
+        return answerIdentity(answers, request, response);
       }
     }
     await answer(request, response);
@@ -177,10 +173,7 @@ async function refuse(
     response.destroy();
     return;
   }
-  const [{ code, msg }] = error.problems;
-  const body = { ...oauthError(error), code, detail: [{ loc: [], msg, type: 'NotValid' }] };
-  const problem = jsonReply(body, { status: PROBLEMS[code].status, headers: problemHeaders(code) });
-  const reply = await refusalFor(acceptedBy(request, site), problem, site);
+  const reply = await refusalFor(acceptedBy(request, site), oauthReply(error), site);
   if (!request.complete) response.setHeader('connection', 'close');
   response.writeHead(reply.status, Object.fromEntries(reply.headers));
   response.end(await reply.text());

@@ -6,7 +6,7 @@ import { nextStep } from '../../src/cli/advice.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { PROBLEM_CODES } from '../../src/contract/problem-codes.ts';
 import type { ServeOptions } from '../../src/operate/options.ts';
-import { readSettings } from '../../src/operate/settings.ts';
+import { checkSettings } from '../../src/operate/settings.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { type CommandWorld, commandWorld, serverCommands, tokenOf } from '../fixtures/command-world.ts';
@@ -43,7 +43,7 @@ beforeAll(async () => {
     writeStartup: async () => undefined,
     server: serverCommands({
       serve: async (options: ServeOptions) => {
-        readSettings(options);
+        checkSettings(options);
         return reached();
       },
       rotateKeys: reached,
@@ -251,21 +251,14 @@ describe('every next step works when it is pasted', () => {
       'slices-conn update ID --extend 1h',
     '`${path} --help`': 'slices-conn serve audit --help',
     'command + shellWord(`issuer=${found}`)': 'slices-conn profile set lab issuer=https://login.example.org',
-    'deployable(settings)':
+    'deployable(options)':
       'slices-conn serve --host 0.0.0.0 --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
-    "deployable({ ...settings, baseUrl: baseUrl.replace(/^http:/i, 'https:') })":
+    "deployable({ ...options, baseUrl: baseUrl.replace(/^http:/i, 'https:') })":
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem --base-url https://slices.example.org --trust https://portal.example.org --audience https://slices.example.org',
-    'meant ? deployable(settings) : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
+    'meant ? deployable(options) : LOOPBACK': 'slices-conn serve --host 127.0.0.1',
     LOOPBACK: 'slices-conn serve --host 127.0.0.1',
-    '{ trust: [...values, `https://login.example.org=${missing}`] }':
-      'slices-conn serve --trust https://portal.example.org=project,experiment --trust https://login.example.org=user',
-    "instead(`${issuer}=${TRUSTED_KINDS.join(',')}`)":
-      'slices-conn serve --trust https://portal.example.org=user,project,experiment',
-    '{ administrator: instead(`${text}@${issuers?.[0]}`) }':
-      'slices-conn serve --trust https://a.example.org --administrator user_portal.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q@https://a.example.org',
-    "cert === undefined ? { tlsCert: 'cert.pem' } : { tlsKey: 'key.pem' }":
+    "tlsCert === undefined ? { tlsCert: 'cert.pem' } : { tlsKey: 'key.pem' }":
       'slices-conn serve --tls-cert cert.pem --tls-key key.pem',
-    "{ metrics: '9464' }": 'slices-conn serve --metrics 9464',
     "{ database: 'postgres://user@db.example.org/slices' }":
       'slices-conn serve --database postgres://user@db.example.org/slices',
     "{ database: 'postgres://user@primary.db.example.org/slices' }":

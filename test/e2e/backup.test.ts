@@ -133,7 +133,7 @@ describe('serve backup', () => {
 
   // What else is no database of a server is in test/store.
   test.each<[string, (path: string) => void, string]>([
-    ['nothing', () => undefined, 'No server keeps its data there.'],
+    ['nothing', () => undefined, 'There is no database at '],
     ['no database', (path) => writeFileSync(path, 'x'.repeat(4096)), 'damaged'],
   ])('of %s makes nothing', async (_, spoil, says) => {
     const [data, folder] = [temporaryFolder(), temporaryFolder()];

@@ -9,6 +9,7 @@ import { type RunningServer, serve } from '../../src/operate/serve.ts';
 import { type Changes, type CiIssuer, ciIssuer } from '../fixtures/ci-issuer.ts';
 import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { SERVE_DEFAULTS } from '../fixtures/serve-defaults.ts';
 import {
   FILES,
   githubJob,
@@ -42,8 +43,6 @@ if (!hasJq) process.stderr.write('The jobs of the page on CI are NOT TESTED: jq 
 // In CI these tests would be green without having run.
 const withJq = hasJq || process.env['CI'] ? describe : describe.skip;
 
-const DAY = 24 * 3_600_000;
-
 let served: RunningServer;
 /** What every job of the page gets besides its ID tokens. */
 let variables: Readonly<Record<string, string>>;
@@ -55,17 +54,10 @@ let gitlab: CiIssuer;
 beforeAll(async () => {
   [github, gitlab] = await Promise.all([ciIssuer('github'), ciIssuer('gitlab')]);
   const options: ServeOptions = {
-    host: '127.0.0.1',
-    port: 0,
+    ...SERVE_DEFAULTS,
     memory: true,
     autoApprove: 'lead',
-    ciIssuer: [github, gitlab].map(({ name, issuer }) => `${name}=${issuer}`),
-    drain: 0,
-    maxConnectionsPerAddress: 100,
-    keep: 400 * DAY,
-    maxChanges: 10_000,
-    projectsApiGroup: 'projects',
-    experimentsApiGroup: 'experiments',
+    ciIssuer: { github: github.issuer, gitlab: gitlab.issuer },
   };
   served = await serve(options, {
     defaultFolder: '/dev/null',

@@ -130,7 +130,7 @@ describe('row 42: fit to be reached by others', () => {
     }
   });
 
-  // Each of its conditions is in test/operate/exposure.test.ts.
+  // Each of its conditions is in test/operate/settings.test.ts.
   test('else it is refused, with the next step', async () => {
     const report = await refused('--host', '0.0.0.0', ...TLS);
     expect(report).toMatchObject({ exitCode: 2, code: 'usage' });

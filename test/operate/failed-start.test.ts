@@ -11,6 +11,7 @@ import { createReferenceServer, type ReferenceServerOptions } from '../../src/re
 import { createServerMetrics } from '../../src/server/metrics/server-metrics.ts';
 import { openStores, SERVER_FILE } from '../../src/store/stores.ts';
 import { freePort, usePostgres } from '../fixtures/postgres.ts';
+import { SERVE_DEFAULTS } from '../fixtures/serve-defaults.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
 const postgres = usePostgres();
@@ -101,11 +102,11 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     await (await openStores(database)).close();
     const [port, metrics] = [await freePort(), await freePort()];
     const settings: ServeOptions = {
-      ...SETTINGS,
+      ...SERVE_DEFAULTS,
       ...where,
       port,
-      metrics: String(metrics),
-      trust: ['https://login.example.org'],
+      metrics: { host: '127.0.0.1', port: metrics },
+      trust: [{ issuer: 'https://login.example.org' }],
       // The ready file can't be written: the last step that can fail.
       readyFile: join(tmpdir(), 'slices-conn-no-such-folder', 'ready.json'),
     };
@@ -124,7 +125,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     const [port, metrics] = [await freePort(), await freePort()];
     const before = timers();
     const server = await serve(
-      { ...SETTINGS, ...where, port, metrics: String(metrics), readyFile },
+      { ...SERVE_DEFAULTS, ...where, port, metrics: { host: '127.0.0.1', port: metrics }, readyFile },
       SURROUNDINGS,
     );
     rmSync(readyFile);
@@ -137,7 +138,7 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
 
   test('an option out of its bounds is not reported as a fault of the database', async () => {
     const { where } = await engine.newPlace();
-    const settings = { ...SETTINGS, ...where, port: await freePort() };
+    const settings = { ...SERVE_DEFAULTS, ...where, port: await freePort() };
     const starting = serve({ ...settings, maxShare: 1000 }, SURROUNDINGS);
     await expect(starting).rejects.toThrow(RangeError);
     await takeAndLeave(settings.port);
@@ -164,16 +165,6 @@ test('a role without rights is told which it needs, and the next step names the 
   });
 });
 
-const SETTINGS: ServeOptions = {
-  host: '127.0.0.1',
-  port: 0,
-  drain: 0,
-  maxConnectionsPerAddress: 100,
-  keep: 86_400_000,
-  maxChanges: 10_000,
-  projectsApiGroup: 'projects',
-  experimentsApiGroup: 'experiments',
-};
 const SURROUNDINGS = { defaultFolder: tmpdir(), write: () => undefined, now: Date.now, random: Math.random };
 
 /** Listens on a port, which must be free. */

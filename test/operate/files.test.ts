@@ -18,6 +18,7 @@ import type { Connection } from '../../src/session/login/connection.ts';
 import { SERVER_FILE } from '../../src/store/stores.ts';
 import { commandWorld, connectionTo, serverCommands } from '../fixtures/command-world.ts';
 import { failureOf } from '../fixtures/failures.ts';
+import { SERVE_DEFAULTS } from '../fixtures/serve-defaults.ts';
 import { smallTopology } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
@@ -39,17 +40,7 @@ beforeEach(() => {
 
 function started(changes: Partial<ServeOptions>) {
   return serve(
-    {
-      host: '127.0.0.1',
-      port: 0,
-      projectsApiGroup: 'projects',
-      experimentsApiGroup: 'experiments',
-      maxConnectionsPerAddress: 100,
-      drain: 0,
-      keep: 86_400_000,
-      maxChanges: 10_000,
-      ...changes,
-    },
+    { ...SERVE_DEFAULTS, ...changes },
     { defaultFolder: join(folder, 'default'), write: () => undefined, now: Date.now, random: () => 0.5 },
   );
 }
@@ -123,7 +114,12 @@ test.each<[string, string, string, unknown]>([
     'is not JSON.',
     'It is wrong from line 3, column 3 on.',
   ],
-  ['JSON that ends too soon', '{\n  "sites": [', 'is not JSON.', 'It is wrong from line 2, column 13 on.'],
+  [
+    'JSON that ends too soon',
+    '{\n  "sites": [',
+    'is not JSON.',
+    'It ends too soon, or a value in it is wrong.',
+  ],
   ['a member twice', '{"sites": [], "sites": []}', 'is not JSON.', 'An object names a member twice.'],
   [
     'a rule that is broken',

@@ -36,16 +36,16 @@ export function describeServer({
   });
   return (now) => {
     const [today = '', tomorrow = ''] = [0, DAY].map((ahead) => new Date(now + ahead).toISOString());
-    const placed = (example: string, day: string): [string, string] => [
-      example,
-      day.slice(0, 10) + example.slice(10),
-    ];
-    return [
-      placed(EXAMPLE_CREATED, today),
-      placed(EXAMPLE_START, tomorrow),
-      placed(EXAMPLE_END, tomorrow),
-      placed(EXAMPLE_LATER, tomorrow),
-    ].reduce((shown, [example, time]) => shown.replaceAll(example, time), text);
+    const days = {
+      [EXAMPLE_CREATED]: today,
+      [EXAMPLE_START]: tomorrow,
+      [EXAMPLE_END]: tomorrow,
+      [EXAMPLE_LATER]: tomorrow,
+    };
+    return Object.entries(days).reduce(
+      (shown, [example, day]) => shown.replaceAll(example, day.slice(0, 10) + example.slice(10)),
+      text,
+    );
   };
 }
 
@@ -69,11 +69,10 @@ export function descriptionText(description: object, indent?: number): string {
 }
 
 /** The description of a server with external users: without the portal's paths and the parts that only they use. */
-function withoutPortal(description: typeof openapi): typeof openapi {
+function withoutPortal(description: typeof openapi) {
   const paths = Object.fromEntries(
     Object.entries(description.paths).filter(([path]) => !path.startsWith('/portal/')),
   );
-  const { schemas, examples } = description.components;
   const referred = JSON.stringify(paths);
   const used = (kind: 'schemas' | 'examples') =>
     Object.fromEntries(
@@ -84,11 +83,11 @@ function withoutPortal(description: typeof openapi): typeof openapi {
   return {
     ...description,
     tags: description.tags.filter(({ name }) => name !== 'portal'),
-    paths: paths as typeof openapi.paths,
+    paths,
     components: {
       ...description.components,
-      schemas: used('schemas') as typeof schemas,
-      examples: used('examples') as typeof examples,
+      schemas: used('schemas'),
+      examples: used('examples'),
     },
   };
 }

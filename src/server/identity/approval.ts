@@ -1,7 +1,7 @@
-import type { DeviceCode, Grant, Provider } from 'oidc-provider';
+import type { DeviceCode, Grant } from 'oidc-provider';
 import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
-import type { Log } from '../log.ts';
 import { AlreadyDecided } from './adapter.ts';
+import type { LoginPageOptions } from './form-page.ts';
 import { DEFAULT_SCOPE, type Person } from './user-token.ts';
 
 /** The meaning of each scope, in the words of the confirmation page (RFC 8628 §5.4). */
@@ -13,24 +13,15 @@ export const SCOPE_MEANING: Readonly<Record<string, string>> = {
   offline_access: 'stay logged in until you log out',
 };
 
-/**
- * Makes the grant of a login: the scopes that its client asked for and the server knows.
- *
- * @param audience `{base_url}`, for which the access token is granted
- */
+/** What a grant and a decision need of the identity provider. */
+type Context = Pick<LoginPageOptions, 'provider' | 'audience' | 'now' | 'log'>;
+
+/** Makes the grant of a login: the scopes that its client asked for and the server knows. */
 export function grantOf(
-  provider: Provider,
-  {
-    person,
-    clientId,
-    scopes,
-    audience,
-  }: {
-    person: Person;
-    clientId: string;
-    scopes: readonly string[];
-    audience: string;
-  },
+  person: Person,
+  clientId: string,
+  scopes: readonly string[],
+  { provider, audience }: Context,
 ): Grant {
   const grant = new provider.Grant({ accountId: person.id, clientId });
   grant.addOIDCScope(scopes.filter((scope) => scope === 'openid' || scope === 'offline_access').join(' '));
@@ -38,50 +29,43 @@ export function grantOf(
   return grant;
 }
 
-/** Writes a person's decision on a device code. */
-export interface Approval {
-  /** Lets the client log in as a person. @returns false when the code was approved or denied before */
-  approve(code: DeviceCode, person: Person): Promise<boolean>;
-  /** Denies the login. @returns false when the code was approved or denied before */
-  deny(code: DeviceCode): Promise<boolean>;
+/**
+ * Lets the client of a device code log in as a person. It is written straight into the provider's models: the provider's own
+ * interactions would skip the choice of the user at a second login in one browser, and let the last of two decisions win.
+ *
+ * @returns false when the code was approved or denied before
+ */
+export async function approve(code: DeviceCode, person: Person, context: Context): Promise<boolean> {
+  const { audience, now, log } = context;
+  const granted = grantedScopes(code);
+  const client = String(code.clientId);
+  const grant = grantOf(person, client, granted, context);
+  const grantId = await grant.save();
+  const isFirst = await decide(code, {
+    accountId: person.id,
+    grantId,
+    scope: granted.join(' '),
+    resource: audience,
+    authTime: Math.floor(now() / 1000),
+  });
+  if (isFirst) log('info', 'login', { by: person.id, name: person.name, client });
+  else await grant.destroy();
+  return isFirst;
 }
 
-/**
- * Writes a person's decision straight into the provider's models. The provider's own interactions would skip the
- * choice of the user at a second login in one browser, and let the last of two decisions win.
- *
- * @param audience `{base_url}`, for which the access token is granted
- * @param now milliseconds since the Unix epoch
- */
-export function createApproval(
-  provider: Provider,
-  audience: string,
-  { now, log }: { now: () => number; log: Log },
-): Approval {
-  return {
-    async approve(code, person) {
-      const granted = grantedScopes(code);
-      const grant = grantOf(provider, { person, clientId: String(code.clientId), scopes: granted, audience });
-      const grantId = await grant.save();
-      Object.assign(code, {
-        accountId: person.id,
-        grantId,
-        scope: granted.join(' '),
-        resource: audience,
-        authTime: Math.floor(now() / 1000),
-      });
-      if (await decide(code)) {
-        log('info', 'login', { by: person.id, name: person.name, client: String(code.clientId) });
-        return true;
-      }
-      await grant.destroy();
-      return false;
-    },
-    async deny(code) {
-      Object.assign(code, { error: 'access_denied', errorDescription: 'the user denied the login' });
-      return decide(code);
-    },
-  };
+/** Denies the login of a device code. @returns false when the code was approved or denied before */
+export function deny(code: DeviceCode): Promise<boolean> {
+  return decide(code, { error: 'access_denied', errorDescription: 'the user denied the login' });
+}
+
+async function decide(code: DeviceCode, decision: object): Promise<boolean> {
+  try {
+    await Object.assign(code, decision).save();
+    return true;
+  } catch (error) {
+    if (error instanceof AlreadyDecided) return false;
+    throw error;
+  }
 }
 
 /** The known scopes among those that a device code asks for; never `sessions` for a machine (THREATS.md 149). */
@@ -93,14 +77,4 @@ export function grantedScopes({ params, clientId }: DeviceCode): string[] {
 /** The known scopes among those that a client asks for. */
 export function knownScopes(asked: string): string[] {
   return [...new Set(asked.split(' '))].filter((scope) => Object.hasOwn(SCOPE_MEANING, scope));
-}
-
-async function decide(code: DeviceCode): Promise<boolean> {
-  try {
-    await code.save();
-    return true;
-  } catch (error) {
-    if (error instanceof AlreadyDecided) return false;
-    throw error;
-  }
 }

@@ -1,43 +1,19 @@
 import { html } from 'hono/html';
-import type { Log } from '../log.ts';
 import { crossSite, refusal } from '../problem-error.ts';
 import { PAGE_HEADERS, page, pageReply } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
 import { addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
 import { choicesOf } from './device-page.ts';
-import { formPage, type LoginPage, type LoginPageOptions } from './form-page.ts';
+import { formPage, type LoginPageOptions } from './form-page.ts';
 import { pageLoginPage } from './pages.ts';
-import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
+import { AUTHORIZATION_PATH, type IdentityAnswer } from './provider-endpoints.ts';
 import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
 
-/** Options of {@link createAuthorizationPage}. */
-export interface AuthorizationPageOptions extends LoginPageOptions {
-  /** `{base_url}`, for which the access token is granted. */
-  audience: string;
-  /** Where a login goes on: the only `redirect_uri`. */
-  callback: string;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-  log: Log;
-}
-
-/**
- * The parameters that the form sends again: a login as its client asked for it (RFC 6749 §4.1.1, RFC 7636 §4.3, OpenID
- * Connect).
- */
-const FORM_PARAMETERS = [
-  'client_id',
-  'redirect_uri',
-  'response_type',
-  'scope',
-  'state',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-];
-
 /** The most logins that are granted within 10 minutes, from one address and in all: as many as device codes are made. */
-const LOGIN_LIMITS = ENDPOINT_LIMITS['/device/auth'] ?? { address: 0, global: 0 };
+const LOGIN_LIMITS = ENDPOINT_LIMITS['/device/auth'];
+
+/** The fields of the choice. */
+const CHOICE = ['user', 'action'];
 
 /** The longest state or nonce, in characters: they come back in an address. */
 const MAX_TEXT = 256;
@@ -48,9 +24,11 @@ const MAX_TEXT = 256;
  * the identity provider that another page could use. It works without JavaScript.
  *
  * A request for another client, or to go on at another address, is refused with a page and never redirected.
+ *
+ * @param callback where a login goes on: the only `redirect_uri`
  */
-export function createAuthorizationPage(options: AuthorizationPageOptions): LoginPage {
-  const { attempts, callback, users, site, issuer } = options;
+export function createAuthorizationPage(options: LoginPageOptions, callback: string): IdentityAnswer {
+  const { count, users, site, issuer } = options;
   const { origin, pathname } = new URL(issuer + AUTHORIZATION_PATH);
 
   /** Sends the browser back to the client with an answer (RFC 6749 §4.1.2, RFC 9207 §2). */
@@ -67,7 +45,8 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Logi
       const body = html`<p>This login was not started by this server’s own page.</p><p>Go to <a href="${site.baseUrl}/">${site.baseUrl}</a>.</p>`;
       return pageReply(page(site, 'Log in', body), { status: 400 });
     }
-    const parameters = new URLSearchParams([...asked].filter(([name]) => FORM_PARAMETERS.includes(name)));
+    // The form sends them again, with the choice.
+    const parameters = new URLSearchParams([...asked].filter(([name]) => !CHOICE.includes(name)));
     const fault = faultIn(parameters);
     if (fault !== undefined) return resume(parameters, fault);
     if (!sent) {
@@ -76,20 +55,18 @@ export function createAuthorizationPage(options: AuthorizationPageOptions): Logi
       return pageReply(pageLoginPage({ site, action: pathname }, login));
     }
     // A browser says where a form was sent from, and lets no page change it. A form of another page chooses nothing here.
-    if (request.headers.get('origin') !== origin) {
-      throw crossSite();
-    }
+    if (request.headers.get('origin') !== origin) throw crossSite();
     if (asked.get('action') === 'deny') return resume(parameters, { error: 'access_denied' });
     const person = (await users.all()).find(({ id }) => id === asked.get('user'));
     if (asked.get('action') !== 'approve' || !person) {
       throw refusal('request_invalid', 'There is no such choice.');
     }
-    const counted = await attempts.count([
+    const counted = await count([
       ...addressLimits(AUTHORIZATION_PATH, address, LOGIN_LIMITS.address),
-      [`${AUTHORIZATION_PATH} all`, LOGIN_LIMITS.global],
+      [`${AUTHORIZATION_PATH} all`, LOGIN_LIMITS.all],
     ]);
     if (!counted.ok) return resume(parameters, { error: 'temporarily_unavailable' });
-    return resume(parameters, { code: await codeFor(parameters, person, options) });
+    return resume(parameters, { code: await codeFor(parameters, person, callback, options) });
   });
 }
 
@@ -101,19 +78,21 @@ function scopesIn(parameters: URLSearchParams): string[] {
 async function codeFor(
   parameters: URLSearchParams,
   person: Person,
-  { provider, audience, callback, now, log }: AuthorizationPageOptions,
+  redirectUri: string,
+  options: LoginPageOptions,
 ): Promise<string> {
+  const { provider, audience, now, log } = options;
   const scopes = scopesIn(parameters);
   const client = await provider.Client.find(UI_CLIENT_ID);
   if (!client) throw new Error(`there is no client ${UI_CLIENT_ID}`);
-  const grant = grantOf(provider, { person, clientId: UI_CLIENT_ID, scopes, audience });
+  const grant = grantOf(person, UI_CLIENT_ID, scopes, options);
   const code = new provider.AuthorizationCode({
     client,
     accountId: person.id,
     grantId: await grant.save(),
     scope: scopes.join(' '),
     resource: audience,
-    redirectUri: callback,
+    redirectUri,
     nonce: parameters.get('nonce') ?? undefined,
     codeChallenge: parameters.get('code_challenge') ?? undefined,
     codeChallengeMethod: 'S256',

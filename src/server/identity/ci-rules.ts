@@ -74,21 +74,14 @@ export function ruleId({
   return Buffer.from(hash(named), 'base64url').toString('hex').slice(0, 16);
 }
 
-/** A claim of which a rule says another value than a job. */
-export interface Difference {
-  claim: string;
-  rule: string;
-  /** Undefined where the job has no such claim. */
-  job: string | undefined;
-  /** In how many claims before this one they are alike. */
-  alike: number;
-}
-
-/** The first claim in which a job differs from a rule; undefined where it is one of the rule's jobs. */
+/**
+ * The first claim in which a job differs from a rule, and in how many claims before it they are alike; undefined where it is
+ * one of the rule's jobs.
+ */
 export function differenceTo(
   { ci, repository, ref, refType, environment }: CiJobs,
   claims: Readonly<Record<string, unknown>>,
-): Difference | undefined {
+) {
   const due = { [CI_SYSTEMS[ci].repository]: repository, ref, ref_type: refType, environment };
   let alike = 0;
   for (const [claim, rule] of Object.entries(due)) {

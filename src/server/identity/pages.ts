@@ -20,7 +20,7 @@ export const CODE_PROBLEMS = {
   malformed: html`This is not a code. A code is twelve letters, such as ${EXAMPLE}.`,
   unknown: html`There is no such code. Compare it with the one in your terminal.`,
   expired: html`This code has expired. Run ${LOG_IN} again: it shows a new code.`,
-  used: html`This code was used already. Run ${LOG_IN} again: it shows a new code.`,
+  used: html`This code was used already. If your terminal says that you are logged in, close this page. Else run ${LOG_IN} again: it shows a new code.`,
   stale: html`The page was too old. Check the code and continue.`,
 } as const;
 
@@ -57,8 +57,6 @@ export interface Confirmation {
   address: string;
   scopes: readonly { name: string; meaning: string }[];
   people: readonly Choice[];
-  /** The id of the person who is chosen at first. */
-  chosen: string | undefined;
 }
 
 /** A login to this server's own page, as a person is asked for it. */
@@ -77,17 +75,17 @@ export function pageLoginPage(
     'Log in',
     html`<p>You log in to the web page of this server (<strong>${client}</strong>).</p>
 <form method="post" action="${action}">${[...parameters].map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${choiceOf(people, people[0]?.id)}
+${choiceOf(people)}
 ${abilities(scopes)}
 <div class="actions"><button type="submit" name="action" value="approve">Log in</button><button type="submit" class="quiet" name="action" value="deny" formnovalidate>Cancel</button></div></form>`,
   );
 }
 
-/** The users, of whom one is chosen. */
-function choiceOf(people: readonly Choice[], chosen: string | undefined): Html {
+/** The users, of whom one is chosen; at first the first one. */
+function choiceOf(people: readonly Choice[]): Html {
   return html`<fieldset class="choices"><legend>Log in as</legend>${people.map(
-    ({ id, name, may }) =>
-      html`<label class="choice"><input type="radio" name="user" value="${id}"${raw(id === chosen ? ' checked' : '')} required> ${name}<small>${may}</small></label>`,
+    ({ id, name, may }, index) =>
+      html`<label class="choice"><input type="radio" name="user" value="${id}"${raw(index === 0 ? ' checked' : '')} required> ${name}<small>${may}</small></label>`,
   )}</fieldset>`;
 }
 
@@ -98,7 +96,7 @@ function abilities(scopes: Confirmation['scopes']): Html {
 
 /** Asks the person to confirm the login and to choose the user. */
 export function confirmationPage(form: FormContext, confirmation: Confirmation): Html {
-  const { client, machineDays, userCode, address, scopes, people, chosen = people[0]?.id } = confirmation;
+  const { client, machineDays, userCode, address, scopes, people } = confirmation;
   return page(
     form.site,
     'Is this your login?',
@@ -108,7 +106,7 @@ ${machineDays !== undefined && html`<p><strong>A machine will act as you, withou
 ${formOf(
   form,
   html`<input type="hidden" name="user_code" value="${userCode}">
-${choiceOf(people, chosen)}
+${choiceOf(people)}
 ${abilities(scopes)}
 <div class="actions"><button type="submit" name="action" value="approve">Log in</button><button type="submit" class="quiet" name="action" value="deny">Deny</button></div>`,
 )}`,

@@ -1,23 +1,23 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Provider } from 'oidc-provider';
+import { StoreUnavailableError } from '../../allocator/store.ts';
 import { PROBLEMS } from '../../contract/problem-codes.ts';
-import { crossSite, type ProblemError, refusal } from '../problem-error.ts';
+import { problemBody } from '../../contract/problems.ts';
+import { jsonReply } from '../json-reply.ts';
+import { crossSite, type ProblemError, problemHeaders, refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { readForm } from '../request-reading.ts';
-import { answerTooMany, type EndpointGuard } from './attempt-limits.ts';
+import { PAGE_HEADERS } from '../ui/page.ts';
+import { type CountedAttempt, type CountedEndpoint, ENDPOINT_LIMITS } from './attempt-limits.ts';
 
 /** The path of the metadata of OAuth (RFC 8414). */
 export const OAUTH_METADATA_PATH = '/.well-known/oauth-authorization-server';
 
-/** The provider's endpoints that are served, by path. Its own router accepts other spellings of them; this server does not. */
-const SERVED_ENDPOINTS: Readonly<Record<string, readonly string[]>> = {
-  '/token': ['POST'],
-  '/device/auth': ['POST'],
-  '/token/revocation': ['POST'],
-  '/.well-known/openid-configuration': ['GET', 'HEAD'],
-  [OAUTH_METADATA_PATH]: ['GET', 'HEAD'],
-};
+/** The provider's endpoints that are only read, by path. Its own router accepts other spellings of them; this server does not. */
+const READ_ENDPOINTS: readonly string[] = ['/.well-known/openid-configuration', OAUTH_METADATA_PATH];
+/** Its endpoints that take forms. */
+const FORM_ENDPOINTS = Object.keys(ENDPOINT_LIMITS) as CountedEndpoint[];
 
 /** The parameters that reach the provider; all others are dropped. */
 const PASSED_PARAMETERS = [
@@ -34,12 +34,12 @@ const PASSED_PARAMETERS = [
   'experiment',
 ];
 
-/** Lower limits for forms that are stored, in bytes: a device authorization request has a client and scopes only. */
-const SMALL_FORMS: Readonly<Record<string, number>> = { '/device/auth': 2048 };
+/** The largest form for a device code, in bytes: it is stored, and has a client and scopes only. */
+const SMALL_FORM = 2048;
 
 /** Whether the provider answers a path below the issuer. */
 export function isProviderPath(path: string): boolean {
-  return Object.hasOwn(SERVED_ENDPOINTS, path);
+  return READ_ENDPOINTS.includes(path) || Object.hasOwn(ENDPOINT_LIMITS, path);
 }
 
 /** Whether a path below the issuer is that of a page on which people log in; without the page, of one only. */
@@ -50,123 +50,138 @@ export function isLoginPage(path: string): boolean {
 /** The path of the page on which a person logs in to this server's own page, below the issuer; see `authorization-page.ts`. */
 export const AUTHORIZATION_PATH = '/authorize';
 
-/** Answers a request to one of the provider's endpoints over its socket. `address` is the client's. */
-export type ProviderEndpoints = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  path: string,
-  address: string,
-) => Promise<void>;
+/** Answers a request below the issuer. `address` is the client's. @throws ProblemError for an unreadable form */
+export type IdentityAnswer = (request: Request, address: string) => Promise<Response>;
+
+/** Answers with these methods; others are refused with 405. */
+export function answering(methods: readonly string[], answer: IdentityAnswer): IdentityAnswer {
+  const allow = methods.join(', ');
+  return async (request, address) =>
+    methods.includes(request.method)
+      ? answer(request, address)
+      : oauthReply(refusal('method_not_allowed', `This address allows ${allow} only.`), {
+          ...PAGE_HEADERS,
+          allow,
+        });
+}
+
+/** A refusal in a form that our clients and OAuth's read (RFC 6749 §5.2). */
+export function oauthReply({ problems }: ProblemError, headers: Record<string, string> = {}): Response {
+  const [{ code, msg }] = problems;
+  const { status } = PROBLEMS[code];
+  const error = status === 503 ? 'temporarily_unavailable' : 'invalid_request';
+  return jsonReply(
+    { error, error_description: msg, ...problemBody([{ code, msg }]) },
+    { status, headers: { ...headers, ...problemHeaders(code) } },
+  );
+}
+
+/** An answer that goes nowhere: what the library would have sent. */
+export class AnswerInMemory extends ServerResponse {
+  /** Whether the request's code or token was right; `provider.ts` says so. */
+  isRight = true;
+  #content: string | null = null;
+
+  override end(...given: unknown[]): this {
+    const [content] = given;
+    if (typeof content === 'string' || content instanceof Uint8Array) {
+      this.#content = Buffer.from(content).toString() || null;
+    }
+    return this;
+  }
+
+  reply(): Response {
+    const headers = new Headers();
+    for (const [name, value] of Object.entries(this.getHeaders())) {
+      for (const one of [value ?? []].flat()) headers.append(name, String(one));
+    }
+    return new Response(this.#content, { status: this.statusCode, headers });
+  }
+}
 
 /**
- * Passes requests on to the provider's library, which works on `node:http`. The library gets a new request with the few
- * headers that it needs and a form that was checked here: media type, size, no parameter twice (THREATS.md 32).
+ * Answers requests to the endpoints of the provider's library, which works on `node:http`. It gets a request that is made in
+ * memory, with the few headers that it needs and a form that was checked here: media type, size, no parameter twice
+ * (THREATS.md 32).
  *
  * @param issuer `{auth_url}`
- * @param guard counts each POST before its form is read
- * @throws ProblemError for what is refused before the provider sees it
+ * @param admit counts a request before its form is read
  */
 export function createProviderEndpoints(
   provider: Provider,
   issuer: string,
-  guard: Pick<EndpointGuard, 'admit'>,
-): ProviderEndpoints {
+  admit: (path: CountedEndpoint, address: string) => Promise<CountedAttempt>,
+): { endpoints: Record<string, IdentityAnswer>; fetch: (request: Request) => Promise<Response> } {
   const handle = provider.callback();
   const { host, origin } = new URL(issuer);
-  return async (request, response, path, address) => {
-    const { method = 'GET', headers } = request;
-    const allowed = SERVED_ENDPOINTS[path] ?? [];
-    if (!allowed.includes(method)) {
-      response.setHeader('allow', allowed.join(', '));
-      throw refusal('method_not_allowed', `This address allows ${allowed.join(', ')} only.`);
-    }
-    // Refused before it is counted: any page could use up the limit of its visitor's address (THREATS.md 58).
-    const header = (name: string): string | undefined => request.headersDistinct[name]?.join();
-    if (method === 'POST' && isCrossSite(header, origin)) {
-      throw crossSite();
-    }
-    const inner = new IncomingMessage(request.socket);
-    const tooMany = method === 'POST' ? await guard.admit(inner, path, address) : undefined;
-    if (tooMany) return answerTooMany(request, response, tooMany);
-    const named = method === 'POST' ? clientNamedBy(headers.authorization) : undefined;
-    const body = method === 'POST' ? await formOf(request, SMALL_FORMS[path], named) : undefined;
+
+  async function ask(
+    method: string,
+    path: string,
+    form = '',
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<AnswerInMemory> {
+    const inner = new IncomingMessage(new Socket());
     inner.method = method;
     inner.url = path;
-    inner.httpVersion = request.httpVersion;
-    inner.httpVersionMajor = request.httpVersionMajor;
-    inner.httpVersionMinor = request.httpVersionMinor;
-    inner.headers = {
-      host,
-      // Without it the provider would answer errors as HTML.
-      accept: 'application/json',
-      'user-agent': headers['user-agent'] ?? '',
-      // The provider reads the client's address from this header.
-      'x-forwarded-for': address,
-      ...(headers.authorization === undefined || named !== undefined
-        ? {}
-        : { authorization: headers.authorization }),
-      ...(body === undefined
-        ? {}
-        : {
-            'content-type': 'application/x-www-form-urlencoded',
-            'content-length': String(Buffer.byteLength(body)),
-          }),
-    };
-    if (body) inner.push(body);
-    inner.push(null);
-    inner.complete = true;
-    await handle(inner, response);
-  };
-}
-
-/**
- * Answers requests of this very process to the provider's library, which works on `node:http`: made in memory, since the
- * base address may be a proxy's, and a server need not be able to reach itself.
- *
- * @param issuer `{auth_url}`; requests are for addresses below it
- */
-export function providerInProcess(
-  provider: Provider,
-  issuer: string,
-): (request: Request) => Promise<Response> {
-  const handle = provider.callback();
-  const { host } = new URL(issuer);
-  return async (request) => {
-    const body = await request.text();
-    const inner = new IncomingMessage(new Socket());
-    inner.method = request.method;
-    inner.url = request.url.slice(issuer.length);
-    inner.headers = {
-      ...Object.fromEntries(request.headers),
-      host,
-      accept: 'application/json',
-      ...(body === '' ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
-    };
-    if (body !== '') inner.push(body);
+    // Without `accept` the provider would answer errors as HTML.
+    inner.headers = { host, accept: 'application/json', ...headers };
+    if (form !== '') {
+      inner.headers['content-type'] = 'application/x-www-form-urlencoded';
+      inner.headers['content-length'] = String(Buffer.byteLength(form));
+      inner.push(form);
+    }
     inner.push(null);
     inner.complete = true;
     const answer = new AnswerInMemory(inner);
     await handle(inner, answer);
-    const headers = new Headers();
-    for (const [name, value] of Object.entries(answer.getHeaders())) {
-      for (const one of [value ?? []].flat()) headers.append(name, String(one));
-    }
-    return new Response(answer.content === '' ? null : answer.content, {
-      status: answer.statusCode,
-      headers,
+    return answer;
+  }
+
+  const formEndpoint = (path: CountedEndpoint): IdentityAnswer =>
+    answering(['POST'], async (request, address) => {
+      // Refused before it is counted: any page could use up the limit of its visitor's address (THREATS.md 58).
+      if (isCrossSite((name) => request.headers.get(name), origin)) throw crossSite();
+      const attempt = await admit(path, address);
+      if (!attempt.ok) return tooMany(path, attempt.retryAfter);
+      const authorization = request.headers.get('authorization') ?? undefined;
+      const client = clientNamedBy(authorization);
+      const form = await formOf(request, path === '/device/auth' ? SMALL_FORM : undefined, client);
+      const answer = await ask('POST', path, form, {
+        // The provider reads the client's address from this header.
+        'x-forwarded-for': address,
+        ...(authorization === undefined || client !== undefined ? {} : { authorization }),
+      });
+      // The request has its answer; a count that is too high ends with the window.
+      if (path !== '/device/auth' && answer.isRight) await attempt.takeBack().catch(ignoreUnavailable);
+      return answer.reply();
     });
+
+  return {
+    endpoints: Object.fromEntries([
+      ...READ_ENDPOINTS.map((path): [string, IdentityAnswer] => [
+        path,
+        answering(['GET', 'HEAD'], async ({ method }) => (await ask(method, path)).reply()),
+      ]),
+      ...FORM_ENDPOINTS.map((path): [string, IdentityAnswer] => [path, formEndpoint(path)]),
+    ]),
+    /** Answers a request of this very process, whose base address may be a proxy's, and which need not reach itself. */
+    fetch: async (request) =>
+      (await ask(request.method, request.url.slice(issuer.length), await request.text())).reply(),
   };
 }
 
-/** An answer that goes nowhere: what the library would have sent. */
-class AnswerInMemory extends ServerResponse {
-  content = '';
-  override end(...given: unknown[]): this {
-    const [content] = given;
-    if (typeof content === 'string') this.content = content;
-    if (content instanceof Uint8Array) this.content = Buffer.from(content).toString();
-    return this;
-  }
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailableError)) throw error;
+}
+
+/** Refuses a request with 429 (RFC 6585 §4), in the form that OAuth clients read (RFC 6749 §5.2). */
+function tooMany(path: CountedEndpoint, retryAfter: number): Response {
+  const from = 'Too many requests came from your address, or from all together';
+  return jsonReply(
+    { error: ENDPOINT_LIMITS[path].error, error_description: `${from}. Try again in ${retryAfter} s.` },
+    { status: 429, headers: { 'cache-control': 'no-store', 'retry-after': String(retryAfter) } },
+  );
 }
 
 /**
@@ -187,26 +202,8 @@ function clientNamedBy(authorization = ''): string | undefined {
  * @param client named in another place
  * @throws ProblemError for a form that names another client
  */
-async function formOf(request: IncomingMessage, most: number | undefined, client?: string): Promise<string> {
-  const stream = new ReadableStream<Uint8Array>({
-    async start(controller) {
-      try {
-        for await (const chunk of request.iterator({ destroyOnReturn: false })) controller.enqueue(chunk);
-        controller.close();
-      } catch (error) {
-        controller.error(error);
-      }
-    },
-  });
-  const form = await readForm(
-    new Request('http://form.invalid', {
-      method: 'POST',
-      headers: { 'content-type': request.headers['content-type'] ?? '' },
-      body: stream,
-      duplex: 'half',
-    }),
-    most,
-  );
+async function formOf(request: Request, most: number | undefined, client?: string): Promise<string> {
+  const form = await readForm(request, most);
   if (client !== undefined && (form.get('client_id') ?? client) !== client) {
     throw refusal('request_invalid', 'The Authorization header and the form name two clients.');
   }
@@ -216,13 +213,4 @@ async function formOf(request: IncomingMessage, most: number | undefined, client
     if (value !== null) passed.set(name, value);
   }
   return passed.toString();
-}
-
-/** A refusal in the form that OAuth clients read (RFC 6749 §5.2). */
-export function oauthError(error: ProblemError): { error: string; error_description: string } {
-  const [{ code, msg }] = error.problems;
-  return {
-    error: PROBLEMS[code].status === 503 ? 'temporarily_unavailable' : 'invalid_request',
-    error_description: msg,
-  };
 }

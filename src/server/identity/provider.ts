@@ -24,9 +24,8 @@ import { TokenError } from '../../tokens/token-error.ts';
 import type { Log } from '../log.ts';
 import type { Users } from '../portal/users.ts';
 import { type AdapterOptions, createAdapter, unavailable } from './adapter.ts';
-import { type EndpointGuard, tooManyBody } from './attempt-limits.ts';
 import { CODE_MASK } from './device-page.ts';
-import { AUTHORIZATION_PATH } from './provider-endpoints.ts';
+import { AnswerInMemory, AUTHORIZATION_PATH } from './provider-endpoints.ts';
 import { hash } from './records.ts';
 import { ExchangeRefused, type TokenExchange } from './token-exchange.ts';
 import { ACCESS_TOKEN_TTL, ALL_SCOPES, CI_LIFETIME_DAYS, CLIENT_ID, UI_CLIENT_ID } from './user-token.ts';
@@ -58,15 +57,13 @@ export interface ProviderOptions extends AdapterOptions {
   /** Derives refresh tokens that must be the same on every replica. */
   secret: Uint8Array;
   /** Called for every new device code, before the client gets it. */
-  onDeviceCode?: (code: DeviceCode) => Promise<void>;
+  onDeviceCode: (code: DeviceCode) => Promise<void>;
   /** Where a login to this server's own page goes on (`redirect_uri`); undefined where there is no page. */
   pageCallback?: string;
   /** Exchanges ID tokens of CI jobs; undefined where none are taken. */
   exchange?: TokenExchange;
   /** Verifies one of its own access tokens. @throws TokenError */
   verify: (token: string) => Promise<UserClaims>;
-  /** Told of every answer before it is sent. */
-  guard: Pick<EndpointGuard, 'settle'>;
   log: Log;
 }
 
@@ -89,7 +86,7 @@ const NOT_OFFERED = [
  * interactions are not used.
  */
 export function createProvider(options: ProviderOptions): Provider {
-  const { issuer, interval, secret, log } = options;
+  const { issuer, secret, log, exchange, audience } = options;
   const provider = new Provider(issuer, configuration(options));
   // The headers come from provider-endpoints.ts, with the client's address in X-Forwarded-For.
   provider.proxy = true;
@@ -105,45 +102,15 @@ export function createProvider(options: ProviderOptions): Provider {
       return createHmac('sha256', secret).update(rotated.jti).digest('base64url');
     },
   });
-  if (options.exchange) registerExchange(provider, options.exchange, options.audience);
+  if (exchange) registerExchange(provider, exchange, audience);
   provider.use(async (context: KoaContextWithOIDC, next) => {
     await next();
     // Pages of other sites must not read these answers.
     for (const name of CROSS_ORIGIN) context.remove(name);
     if (context.status === 503) context.set('Retry-After', '5');
     const revoked = await revokeByAccessToken(context, options);
-    const tooMany = await options.guard.settle(context.req, revoked ?? isRight(context));
-    if (tooMany) {
-      context.status = 429;
-      context.set({ 'Retry-After': String(tooMany.retryAfter), 'Cache-Control': 'no-store' });
-      context.body = tooManyBody(tooMany);
-    }
-    const body: unknown = context.body;
-    if (context.status !== 200 || typeof body !== 'object' || body === null) return;
-    // The library lists the scopes of the access token only (RFC 6749 §5.1).
-    if ('refresh_token' in body && 'scope' in body)
-      Object.assign(body, { scope: `${body.scope} offline_access` });
-    if (context.oidc?.route === 'device_authorization') {
-      Object.assign(body, { interval: interval / 1000 });
-      const { DeviceCode: code } = context.oidc.entities;
-      if (code) await options.onDeviceCode?.(code);
-    }
-    if (context.oidc?.route === 'token') await prolongGrant(context, options);
-    // People who keep a machine's token as a secret want to know when to renew it. RFC 6749 has no member for that.
-    if (context.oidc?.route === 'token' && context.oidc.client?.clientId === CI_CLIENT_ID) {
-      const { RefreshToken: used } = context.oidc.entities;
-      if (used) await options.records.use(hash(used.jti), options.now());
-      const exp = used?.exp;
-      const left = exp === undefined ? LIFETIME_S.ciRefreshToken : exp - Math.floor(options.now() / 1000);
-      if ('refresh_token' in body) Object.assign(body, { refresh_token_expires_in: left });
-    }
-    if (context.oidc?.route === 'discovery') {
-      for (const name of NOT_OFFERED) Reflect.deleteProperty(body, name);
-      Object.assign(body, {
-        response_types_supported: [],
-        grant_types_supported: options.exchange ? [...FOR_PROGRAMS, TOKEN_EXCHANGE_GRANT] : FOR_PROGRAMS,
-      });
-    }
+    if (context.res instanceof AnswerInMemory) context.res.isRight = revoked ?? isRight(context);
+    if (context.status === 200 && isObject(context.body)) await complete(context, context.body, options);
   });
   provider.on('server_error', (_context, error) => {
     log('error', 'bug', { why: error.stack ?? error.message });
@@ -151,6 +118,35 @@ export function createProvider(options: ProviderOptions): Provider {
   // Without a listener the library would print the error besides our log.
   EventEmitter.prototype.on.call(provider, 'error', () => undefined);
   return provider;
+}
+
+/** Completes a successful answer with what the library leaves out. */
+async function complete(
+  context: KoaContextWithOIDC,
+  body: Record<string, unknown>,
+  options: ProviderOptions,
+): Promise<void> {
+  const { records, now, interval, exchange } = options;
+  const { route, client, entities } = context.oidc;
+  // The library lists the scopes of the access token only (RFC 6749 §5.1).
+  if ('refresh_token' in body && 'scope' in body) body['scope'] = `${body['scope']} offline_access`;
+  if (route === 'device_authorization') {
+    body['interval'] = interval / 1000;
+    if (entities.DeviceCode) await options.onDeviceCode(entities.DeviceCode);
+  }
+  if (route === 'token') await prolongGrant(context, options);
+  // People who keep a machine's token as a secret want to know when to renew it. RFC 6749 has no member for that.
+  if (route === 'token' && client?.clientId === CI_CLIENT_ID) {
+    const { RefreshToken: used } = entities;
+    if (used) await records.use(hash(used.jti), now());
+    const left = used?.exp === undefined ? LIFETIME_S.ciRefreshToken : used.exp - Math.floor(now() / 1000);
+    if ('refresh_token' in body) body['refresh_token_expires_in'] = left;
+  }
+  if (route === 'discovery') {
+    for (const name of NOT_OFFERED) Reflect.deleteProperty(body, name);
+    body['response_types_supported'] = [];
+    body['grant_types_supported'] = exchange ? [...FOR_PROGRAMS, TOKEN_EXCHANGE_GRANT] : FOR_PROGRAMS;
+  }
 }
 
 /** Takes token exchanges (RFC 8693 §2): a CI job's ID token for a user token. */
@@ -182,8 +178,8 @@ function registerExchange(provider: Provider, exchange: TokenExchange, audience:
 function refuse(error: unknown): never {
   if (error instanceof StoreUnavailableError) throw unavailable(error);
   if (!(error instanceof ExchangeRefused)) throw error;
-  if (error.isTemporary) throw unavailable(new Error("The CI's keys can't be had at the moment."));
-  throw new errors.CustomOIDCProviderError('invalid_grant', error.told ?? NOT_ACCEPTED);
+  if (error.facts.isTemporary) throw unavailable(new Error("The CI's keys can't be had at the moment."));
+  throw new errors.CustomOIDCProviderError('invalid_grant', error.facts.told ? error.message : NOT_ACCEPTED);
 }
 
 /**
@@ -242,90 +238,69 @@ function isRight({ status, body, oidc }: KoaContextWithOIDC): boolean {
 /** The grants that programs use. */
 const FOR_PROGRAMS = ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'];
 
-/** The settings of every client here: it has no secret. */
-const PUBLIC_CLIENT = { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' } as const;
-
 function clientsOf({ pageCallback, exchange }: ProviderOptions): Configuration['clients'] {
-  return [
-    ...[CLIENT_ID, CI_CLIENT_ID].map((id) => ({
-      ...PUBLIC_CLIENT,
-      client_id: id,
-      client_name: id,
-      application_type: 'native' as const,
-      grant_types:
-        id === CI_CLIENT_ID && exchange ? [...FOR_PROGRAMS, TOKEN_EXCHANGE_GRANT] : [...FOR_PROGRAMS],
-      response_types: [],
-      redirect_uris: [],
-    })),
-    ...(pageCallback === undefined
-      ? []
-      : [
-          {
-            ...PUBLIC_CLIENT,
-            client_id: UI_CLIENT_ID,
-            client_name: UI_CLIENT_ID,
-            grant_types: ['authorization_code', 'refresh_token'],
-            response_types: ['code' as const],
-            redirect_uris: [pageCallback],
-          },
-        ]),
-  ];
-}
-
-function featuresOf({
-  audience,
-  key,
-  accessTokenTtl = ACCESS_TOKEN_TTL,
-}: ProviderOptions): Configuration['features'] {
-  return {
-    devInteractions: { enabled: false },
-    dPoP: { enabled: false },
-    pushedAuthorizationRequests: { enabled: false },
-    rpInitiatedLogout: { enabled: false },
-    userinfo: { enabled: false },
-    revocation: {
-      enabled: true,
-      allowedPolicy: async (_context, client, token) => token.clientId === client.clientId,
-    },
-    deviceFlow: {
-      enabled: true,
-      mask: CODE_MASK,
-      deviceInfo: (context) => ({ ip: context.ip, ua: context.get('user-agent').slice(0, 200) }),
-    },
-    resourceIndicators: {
-      enabled: true,
-      defaultResource: async () => audience,
-      useGrantedResource: async () => true,
-      getResourceServerInfo: async (_context, resource) => {
-        if (resource !== audience) throw new errors.InvalidTarget();
-        return {
-          scope: ALL_SCOPES,
-          audience,
-          accessTokenTTL: accessTokenTtl,
-          accessTokenFormat: 'jwt',
-          jwt: { sign: { alg: 'ES256', kid: key.kid } },
-        };
-      },
-    },
+  const programs = [CLIENT_ID, CI_CLIENT_ID].map((id) => ({
+    client_id: id,
+    client_name: id,
+    application_type: 'native' as const,
+    grant_types: id === CI_CLIENT_ID && exchange ? [...FOR_PROGRAMS, TOKEN_EXCHANGE_GRANT] : FOR_PROGRAMS,
+    response_types: [],
+    redirect_uris: [],
+  }));
+  if (pageCallback === undefined) return programs;
+  const page = {
+    client_id: UI_CLIENT_ID,
+    client_name: UI_CLIENT_ID,
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code' as const],
+    redirect_uris: [pageCallback],
   };
+  return [...programs, page];
 }
 
 function configuration(options: ProviderOptions): Configuration {
-  const { key, users, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
+  const { audience, key, users, pageCallback, accessTokenTtl = ACCESS_TOKEN_TTL } = options;
   const jwks: JWKS = { keys: [{ ...key, kty: 'EC', alg: 'ES256', use: 'sig' }] };
   return {
     adapter: (model: string) => createAdapter(model, options),
     jwks,
     clients: clientsOf(options),
+    // No client here has a secret.
     clientAuthMethods: ['none'],
-    clientDefaults: { id_token_signed_response_alg: 'ES256' },
+    clientDefaults: { token_endpoint_auth_method: 'none', id_token_signed_response_alg: 'ES256' },
     clientBasedCORS: () => false,
     responseTypes: pageCallback === undefined ? [] : ['code'],
     pkce: { required: () => true },
     scopes: [...ALL_SCOPES.split(' '), 'offline_access'],
     claims: { openid: ['sub', 'preferred_username'] },
     enabledJWA: { idTokenSigningAlgValues: ['ES256'] },
-    features: featuresOf(options),
+    features: {
+      devInteractions: { enabled: false },
+      dPoP: { enabled: false },
+      pushedAuthorizationRequests: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      userinfo: { enabled: false },
+      revocation: {
+        enabled: true,
+        allowedPolicy: async (_context, client, token) => token.clientId === client.clientId,
+      },
+      deviceFlow: { enabled: true, mask: CODE_MASK, deviceInfo: (context) => ({ ip: context.ip }) },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: async () => audience,
+        useGrantedResource: async () => true,
+        getResourceServerInfo: async (_context, resource) => {
+          if (resource !== audience) throw new errors.InvalidTarget();
+          return {
+            scope: ALL_SCOPES,
+            audience,
+            accessTokenTTL: accessTokenTtl,
+            accessTokenFormat: 'jwt',
+            jwt: { sign: { alg: 'ES256', kid: key.kid } },
+          };
+        },
+      },
+    },
     formats: {
       customizers: {
         jwt: async (_context, _token, jwt) => {

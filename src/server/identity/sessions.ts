@@ -14,12 +14,7 @@ const MAX_CACHED_SESSIONS = 10_000;
 export type SessionCheck = (sid: string) => Promise<boolean>;
 
 /** The check, and records that tell it at once when a session ends in this process. */
-export interface Sessions {
-  isLive: SessionCheck;
-  records: IdentityRecords;
-  /** Asks the database about a session again. */
-  forget(sid: string): void;
-}
+export type Sessions = ReturnType<typeof createSessions>;
 
 /**
  * Looks up whether the login that a token belongs to was revoked (THREATS.md 57): an access token verifies until it
@@ -28,11 +23,7 @@ export interface Sessions {
  *
  * @param now milliseconds since the Unix epoch
  */
-export function createSessions(
-  records: IdentityRecords,
-  rules: Pick<CiRules, 'isLive'>,
-  now: () => number,
-): Sessions {
+export function createSessions(records: IdentityRecords, rules: Pick<CiRules, 'isLive'>, now: () => number) {
   const known = keptPromises<boolean>(MAX_CACHED_SESSIONS, now);
 
   // A CI job's token has the id of its rule.
@@ -40,15 +31,17 @@ export function createSessions(
     (await records.find('Grant', sid)) !== undefined || rules.isLive(sid, now());
 
   return {
-    isLive: async (sid) => known.get(sid, SESSION_CHECK_TTL) ?? known.keep(sid, lookUp(sid)),
+    isLive: (async (sid) =>
+      known.get(sid, SESSION_CHECK_TTL) ?? known.keep(sid, lookUp(sid))) satisfies SessionCheck,
     records: {
       ...records,
-      async remove(model, key) {
+      async remove(model: string, key: string): Promise<void> {
         await records.remove(model, key);
         if (model === 'Grant') known.delete(key);
       },
     },
-    forget: (sid) => known.delete(sid),
+    /** Asks the database about a session again. */
+    forget: (sid: string): void => known.delete(sid),
   };
 }
 
@@ -65,12 +58,7 @@ export interface UserSession {
 }
 
 /** The logins of this server's users, as they see and end them (cli/README.md, "Commands"). */
-export interface UserSessions {
-  /** The latest first. */
-  list(user: string): Promise<UserSession[]>;
-  /** Ends one. @returns false where the user has no such login */
-  end(user: string, id: string): Promise<boolean>;
-}
+export type UserSessions = ReturnType<typeof createUserSessions>;
 
 /**
  * The id of a login.
@@ -92,10 +80,8 @@ export function createUserSessions(
   records: Pick<IdentityRecords, 'loginsOf' | 'remove' | 'removeGrant'>,
   now: () => number,
   accessTokenTtl = ACCESS_TOKEN_TTL,
-): UserSessions {
-  async function read(
-    user: string,
-  ): Promise<{ session: UserSession; grant: IdentityRecord; token?: IdentityRecord }[]> {
+) {
+  async function read(user: string) {
     const found = await records.loginsOf(user, now());
     const tokens = new Map(
       found.flatMap((record) => (record.grant === null ? [] : [[hash(record.grant), record] as const])),
@@ -118,8 +104,10 @@ export function createUserSessions(
       .toSorted((one, other) => other.session.createdAt - one.session.createdAt);
   }
   return {
-    list: async (user) => (await read(user)).map(({ session }) => session),
-    async end(user, id) {
+    /** The latest first. */
+    list: async (user: string): Promise<UserSession[]> => (await read(user)).map(({ session }) => session),
+    /** Ends one. @returns false where the user has no such login */
+    async end(user: string, id: string): Promise<boolean> {
       const found = (await read(user)).find(({ session }) => session.id === id);
       if (!found) return false;
       const { grant, token } = found;

@@ -17,7 +17,7 @@ import { type KindRules, type Trust, verifyAs } from '../../tokens/verify.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import type { Users } from '../portal/users.ts';
-import { type CiRule, type CiRules, type Difference, differenceTo } from './ci-rules.ts';
+import { type CiRule, type CiRules, differenceTo } from './ci-rules.ts';
 import { hash, type IdentityRecords } from './records.ts';
 import { type Person, userClaims } from './user-token.ts';
 
@@ -38,33 +38,18 @@ export interface TokenExchangeOptions {
   log: Log;
 }
 
-/** A user token that a job got. */
-export interface ExchangedToken {
-  token: string;
-  /** Seconds. */
-  expiresIn: number;
-  scope: string;
-}
-
 /** Why a job gets no token. */
 export class ExchangeRefused extends Error {
   override readonly name = 'ExchangeRefused';
-  /** The reason that the job is told; undefined where the request is not proven to come from a job that a rule is for. */
-  readonly told: string | undefined;
-  /** Whether it may get one later. */
-  readonly isTemporary: boolean;
-  /** The reason as the audit has it: without any text that the job has chosen. */
-  readonly reason: string;
+  /**
+   * `told`: whether the job is told the reason, since it is proven to be of a repository that has a rule. `isTemporary`:
+   * whether it may get a token later. `reason`: the one in the audit, where the message has a text that the job has chosen.
+   */
+  readonly facts: { told?: boolean; isTemporary?: boolean; reason?: string | undefined };
 
-  /** @param options.reason where the message has a text that the job has chosen */
-  constructor(
-    message: string,
-    options: { told?: boolean; isTemporary?: boolean; reason?: string | undefined } = {},
-  ) {
+  constructor(message: string, facts: ExchangeRefused['facts'] = {}) {
     super(message);
-    this.reason = options.reason ?? message;
-    this.told = options.told ? message : undefined;
-    this.isTemporary = options.isTemporary ?? false;
+    this.facts = facts;
   }
 }
 
@@ -85,8 +70,11 @@ const JobClaims = v.looseObject({
 
 const JOB_TOKEN: KindRules<typeof JobClaims> = { kind: 'service', schema: JobClaims, algorithms: ['RS256'] };
 
-/** Exchanges a job's ID token for a user token. @throws ExchangeRefused */
-export type TokenExchange = (idToken: string, experiment: string | undefined) => Promise<ExchangedToken>;
+/** Exchanges a job's ID token for a user token, which lasts for so many seconds. @throws ExchangeRefused */
+export type TokenExchange = (
+  idToken: string,
+  experiment: string | undefined,
+) => Promise<{ token: string; expiresIn: number; scope: string }>;
 
 /**
  * The exchange of a CI job's ID token for a user token of the person who added a rule for such jobs, limited to the rule's
@@ -103,7 +91,13 @@ export function createTokenExchange(options: TokenExchangeOptions): TokenExchang
         log('info', 'ci_refused', { why: error.message });
         const claimed = String(claimedClaims(idToken)['iss']);
         const by = Object.values(issuers).find((issuer) => sameIssuer(issuer, claimed)) ?? 'another issuer';
-        await rules.audit({ at: now(), accepted: false, by, experiment: '', why: error.reason });
+        await rules.audit({
+          at: now(),
+          accepted: false,
+          by,
+          experiment: '',
+          why: error.facts.reason ?? error.message,
+        });
       }
       throw error;
     }
@@ -114,7 +108,7 @@ async function exchange(
   idToken: string,
   experiment: string | undefined,
   options: TokenExchangeOptions,
-): Promise<ExchangedToken> {
+): ReturnType<TokenExchange> {
   const { records, rules, audience, issue, now, log } = options;
   const job = await jobOf(idToken, options);
   const { system, claims } = job;
@@ -157,15 +151,10 @@ async function exchange(
   return { token, expiresIn, scope: SCOPE };
 }
 
-interface Job {
-  system: CiSystem;
-  claims: v.InferOutput<typeof JobClaims>;
-  issuer: string;
-  repository: { id: string; name: string };
-}
+type Job = Awaited<ReturnType<typeof jobOf>>;
 
 /** The job that an ID token is of, with the issuer as its rules name it. */
-async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions): Promise<Job> {
+async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions) {
   const claims = await verifyAs(JOB_TOKEN, idToken, trust).catch((error: unknown) => {
     if (!(error instanceof TokenError)) throw error;
     const isTemporary = error.code === 'keys_unreachable';
@@ -179,7 +168,7 @@ async function jobOf(idToken: string, { issuers, trust }: TokenExchangeOptions):
   if (name === undefined || issuer === undefined) throw new ExchangeRefused(`${claims.iss} is not named.`);
   // Another recipient of the ID token could send it here.
   if ([claims['aud']].flat().length !== 1) throw new ExchangeRefused('The ID token is for others too.');
-  const system = CI_SYSTEMS[name];
+  const system: CiSystem = CI_SYSTEMS[name];
   const repository = { id: textOf(claims[system.repositoryId]), name: textOf(claims[system.repository]) };
   if (repository.id === '') throw new ExchangeRefused(`The ID token has no ${system.repositoryId}.`);
   return { system, claims, issuer, repository };
@@ -203,14 +192,14 @@ async function ruleFor(
     const known = new Intl.ListFormat('en-GB').format(system.events);
     throw tell(`This job has ${system.event} ${event || 'none'}, and only jobs of ${known} get a token.`);
   }
+  const isLive = ({ expiresAt }: CiRule): boolean => expiresAt > now();
   const named = all.filter((rule) => differenceTo(rule, claims) === undefined);
-  // What differs is told of rules that count, where there are some.
-  const unexpired = all.filter(({ expiresAt }) => expiresAt > now());
   if (named.length === 0) {
-    const why = differenceText(unexpired.length > 0 ? unexpired : all, claims);
+    // What differs is told of rules that count, where there are some.
+    const why = differenceText(all.some(isLive) ? all.filter(isLive) : all, claims);
     throw tell(why, 'The job differs from each rule.');
   }
-  const fitting = named.filter(({ expiresAt }) => expiresAt > now());
+  const fitting = named.filter(isLive);
   if (fitting.length === 0) {
     const end = Math.max(...named.map(({ expiresAt }) => expiresAt));
     throw tell(`The rule for this job expired at ${formatInstant(end)}.`);
@@ -243,30 +232,18 @@ async function ruleFor(
   return first;
 }
 
-/** In what a job differs from the rules that are nearest to it. @param rules it differs from each of them, of which there is one */
-function differenceText(rules: readonly CiRule[], claims: Job['claims']): string {
-  const differences = rules.flatMap((rule) => differenceTo(rule, claims) ?? []);
-  const [{ claim, job, alike }] = differences.toSorted((one, other) => other.alike - one.alike) as [
-    Difference,
-  ];
-  const values = differences
-    .filter((one) => one.alike === alike && one.claim === claim)
-    .map(({ rule }) => rule);
-  const [first, ...others] = [...new Set(values)].toSorted();
-  const has =
-    others.length === 0
-      ? `The rule has ${claim} ${first}`
-      : `The rules have ${claim.replace(/y$/, 'ie')}s ${listed([first ?? '', ...others])}`;
-  return `${has}, this job has ${job ?? 'none'}.`;
-}
-
 /** The most values of rules that are told. */
 const MOST_TOLD = 8;
 
-function listed(values: readonly string[]): string {
-  const more = values.length - MOST_TOLD;
-  const told = more > 0 ? [...values.slice(0, MOST_TOLD), `${more} more`] : values;
-  return new Intl.ListFormat('en-GB').format(told);
+/** In what a job differs from the rules that are nearest to it. @param rules it differs from each of them, of which there is one */
+function differenceText(rules: readonly CiRule[], claims: Job['claims']): string {
+  const differences = rules.flatMap((rule) => differenceTo(rule, claims) ?? []);
+  const most = Math.max(...differences.map(({ alike }) => alike));
+  const nearest = differences.filter(({ alike }) => alike === most);
+  const { claim, job = 'none' } = nearest[0] ?? {};
+  const values = new Set(nearest.flatMap((one) => (one.claim === claim ? one.rule : [])));
+  const told = new Intl.ListFormat('en-GB').format([...values].toSorted().slice(0, MOST_TOLD));
+  return `${values.size > 1 ? 'The rules have' : 'The rule has'} ${claim} ${told}, this job has ${job}.`;
 }
 
 function textOf(claim: unknown): string {

@@ -74,22 +74,7 @@ export interface KeyRingOptions {
 }
 
 /** A service's keys, as the replicas on one database share them. */
-export interface KeyRing {
-  /**
-   * The keys as they were read at most {@link READ_EVERY} ago.
-   *
-   * @param maxAge milliseconds, where less is wanted; never less than {@link READ_PAUSE}
-   */
-  keys(maxAge?: number): Promise<readonly StoredKey[]>;
-  /**
-   * Stores the expiry of a token, in milliseconds. Call it before the key signs that token.
-   *
-   * @returns false when the key was removed and must not sign
-   */
-  note(key: StoredKey, expiry: number): Promise<boolean>;
-  /** The public parts of removed keys, as they were read a minute ago at most. */
-  past(): Promise<PastJwk[]>;
-}
+export type KeyRing = ReturnType<typeof createKeyRing>;
 
 /**
  * How old the copy of the keys may be, in milliseconds. Within this time every replica knows which keys another one
@@ -107,14 +92,7 @@ export const READ_PAUSE = 200;
  *
  * @throws StoreUnavailableError from its methods while the database is unavailable and no keys were read before
  */
-export function createKeyRing({
-  service,
-  store,
-  now,
-  rotateEvery,
-  history = () => '',
-  log,
-}: KeyRingOptions): KeyRing {
+export function createKeyRing({ service, store, now, rotateEvery, history = () => '', log }: KeyRingOptions) {
   let copy: { keys: StoredKey[]; readAt: number; of: string } | undefined;
   let triedAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<void> | undefined;
@@ -149,11 +127,16 @@ export function createKeyRing({
   }
 
   return {
-    async keys(maxAge = READ_EVERY) {
-      const isOfNow = copy?.of === history();
-      const isFresh = copy && (isWithin(copy.readAt, maxAge, now()) || isWithin(triedAt, READ_PAUSE, now()));
-      const fresh = isOfNow && isFresh;
-      if (!fresh || underWay) {
+    /**
+     * The keys as they were read at most {@link READ_EVERY} ago.
+     *
+     * @param maxAge milliseconds, where less is wanted; never less than {@link READ_PAUSE}
+     */
+    async keys(maxAge = READ_EVERY): Promise<readonly StoredKey[]> {
+      const isFresh =
+        copy?.of === history() &&
+        (isWithin(copy.readAt, maxAge, now()) || isWithin(triedAt, READ_PAUSE, now()));
+      if (!isFresh || underWay) {
         underWay ??= read().finally(() => {
           underWay = undefined;
         });
@@ -162,8 +145,14 @@ export function createKeyRing({
       if (!copy) throw new RangeError('the keys were not read');
       return copy.keys;
     },
-    past: () => past(history()),
-    async note(key, expiry) {
+    /** The public parts of removed keys, as they were read a minute ago at most. */
+    past: (): Promise<PastJwk[]> => past(history()),
+    /**
+     * Stores the expiry of a token, in milliseconds. Call it before the key signs that token.
+     *
+     * @returns false when the key was removed and must not sign
+     */
+    async note(key: StoredKey, expiry: number): Promise<boolean> {
       if (expiry <= key.lastExpiry) return true;
       const noted = expiryToNote(expiry);
       // Many tokens at once share one write.
@@ -222,15 +211,7 @@ export function pastOf(key: StoredKey, all: readonly StoredKey[], revoked?: numb
 }
 
 /** A key's state, for people. Times are milliseconds since the Unix epoch. */
-export interface KeyStatus {
-  service: Service;
-  kid: string;
-  /** `next` is published and will sign; `old` is published and verifies what it has signed. */
-  state: 'signing' | 'next' | 'old';
-  signsFrom: number;
-  /** When an old key is removed; undefined for the others. */
-  publishedUntil: number | undefined;
-}
+export type KeyStatus = ReturnType<typeof statusOf>[number];
 
 /**
  * Makes a service's next key, which signs 20 minutes later. If a next key is waiting already, no other is made. With
@@ -256,16 +237,12 @@ export async function rotateByHand(
   return statusOf(service, await store.keys(service), now);
 }
 
-function statusOf(service: Service, keys: readonly StoredKey[], now: number): KeyStatus[] {
+function statusOf(service: Service, keys: readonly StoredKey[], now: number) {
   const { signing, published } = planKeys(keys, now);
   return published.map((key) => {
-    const state = key === signing ? 'signing' : key.number > signing.number ? 'next' : 'old';
-    return {
-      service,
-      kid: key.jwk.kid,
-      state,
-      signsFrom: key.signsFrom,
-      publishedUntil: state === 'old' ? publishedUntil(keys, key) : undefined,
-    };
+    // `next` is published and will sign; `old` is published and verifies what it has signed, until it is removed.
+    const state = key === signing ? 'signing' : key.number > signing.number ? 'next' : ('old' as const);
+    const until = state === 'old' ? publishedUntil(keys, key) : undefined;
+    return { service, kid: key.jwk.kid, state, signsFrom: key.signsFrom, publishedUntil: until };
   });
 }

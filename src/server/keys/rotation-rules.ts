@@ -22,15 +22,6 @@ export const PUBLISHED_AHEAD = 20 * MINUTE;
  */
 export const PUBLISHED_AFTER = 20 * MINUTE;
 
-/** The state of each key at one instant. Every list is sorted by number. */
-export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
-  signing: Key;
-  /** The signing key, the keys that will sign, and the keys whose tokens are still valid. */
-  published: readonly Key[];
-  /** The keys that are not needed any more. */
-  gone: readonly Key[];
-}
-
 /**
  * Which key signs, which are published, which may go (THREATS.md 27).
  *
@@ -52,9 +43,11 @@ export interface KeyPlan<Key extends KeyRecord = KeyRecord> {
  * nothing at all, at 12:40.
  *
  * @param keys a service's keys, at least one, in any order
+ * @returns the signing key; the published ones: it, those that will sign, and those whose tokens are still valid; and those
+ *   that are not needed any more. Lists are sorted by number
  * @throws RangeError when there is none
  */
-export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: number): KeyPlan<Key> {
+export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: number) {
   const sorted = keys.toSorted((one, other) => one.number - other.number);
   // After the clock was set back, every key may be in the future; then the first one signs.
   const signing = sorted.findLast(({ signsFrom }) => signsFrom <= now) ?? sorted[0];

@@ -19,20 +19,7 @@ import {
 import { planKeys } from './rotation-rules.ts';
 
 /** A service's issuer, whose keys rotate while it runs. */
-export interface ServiceIssuer extends Pick<Issuer, 'issuer' | 'issue' | 'reply'> {
-  /** The keys that its tokens verify with, as they change. */
-  readonly keys: KeySet;
-  /** Answers a request for the key set. */
-  publish(request: Request): Promise<Response>;
-  /** Answers with the keys of the last two years, each with the time of its use. */
-  publishHistory(): Promise<Response>;
-  /**
-   * The key that signs now, for a library that signs by itself.
-   *
-   * @param expiry the latest expiry of the token that is about to be signed, in seconds; the key ring notes it
-   */
-  signingKey(expiry: number): Promise<StoredKey>;
-}
+export type ServiceIssuer = ReturnType<typeof createServiceIssuer>;
 
 /** For how long the public part of a key is published that signs no more, in milliseconds: two years. */
 const KEPT_PAST = 2 * 365 * DAY;
@@ -47,10 +34,6 @@ interface Snapshot {
   keys: KeySet;
 }
 
-function isEqual(some: readonly StoredKey[], others: readonly StoredKey[]): boolean {
-  return some.length === others.length && some.every((key, index) => key === others[index]);
-}
-
 /**
  * An issuer over a ring of keys: signs with the current signing key; publishes, and verifies with, all published keys
  * (`rotation-rules.ts`).
@@ -59,17 +42,14 @@ function isEqual(some: readonly StoredKey[], others: readonly StoredKey[]): bool
  * @param now milliseconds since the Unix epoch
  * @throws StoreUnavailableError from signing, when the expiry must be noted and the database is unavailable
  */
-export function createServiceIssuer(address: string, ring: KeyRing, now: () => number): ServiceIssuer {
+export function createServiceIssuer(address: string, ring: KeyRing, now: () => number) {
   let last: Snapshot | undefined;
 
   async function snapshot(maxAge?: number): Promise<Snapshot> {
     const { signing, published } = planKeys(await ring.keys(maxAge), now());
-    // The ring gives the same objects until it reads them again.
-    const isSame = last?.signing === signing && isEqual(last.published, published);
-    if (last && isSame) return last;
     const name = [signing, ...published].map(({ jwk: { kid, x } }) => `${kid} ${x}`).join();
     if (last?.name === name) {
-      last = { ...last, signing, published };
+      Object.assign(last, { signing, published });
       return last;
     }
     const others = published.filter((key) => key !== signing);
@@ -96,6 +76,7 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
 
   return {
     issuer: address,
+    /** The keys that its tokens verify with, as they change. */
     keys: {
       async find(kid, algorithm) {
         const before = await snapshot();
@@ -109,12 +90,14 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
           return after.keys.find(kid, algorithm);
         }
       },
-    },
-    async publish(request) {
+    } satisfies KeySet,
+    /** Answers a request for the key set. */
+    async publish(request: Request): Promise<Response> {
       const { issuer } = await snapshot();
       return issuer.fetch(request) ?? jsonReply(issuer.keySet);
     },
-    async publishHistory() {
+    /** Answers with the keys of the last two years, each with the time of its use. */
+    async publishHistory(): Promise<Response> {
       const { published } = await snapshot();
       const present = published.flatMap((key) => pastOf(key, published) ?? []);
       const since = (now() - KEPT_PAST) / 1000;
@@ -124,17 +107,22 @@ export function createServiceIssuer(address: string, ring: KeyRing, now: () => n
         { headers: { 'cache-control': 'public, max-age=300' } },
       );
     },
-    async issue(claims = {}, form) {
+    /** See {@link Issuer.issue}. */
+    async issue(claims: JWTPayload = {}, form?: Parameters<Issuer['issue']>[1]): Promise<string> {
       const exp = expiryOf(claims);
       return (await forSigning(exp)).issuer.issue({ ...claims, exp }, form);
     },
-    async reply(claims = {}, init) {
+    /** See {@link Issuer.reply}. */
+    async reply(claims: JWTPayload = {}, init?: Parameters<Issuer['reply']>[1]): Promise<Response> {
       const exp = expiryOf(claims);
       return (await forSigning(exp)).issuer.reply({ ...claims, exp }, init);
     },
-    async signingKey(expiry) {
-      return (await forSigning(expiry)).signing;
-    },
+    /**
+     * The key that signs now, for a library that signs by itself.
+     *
+     * @param expiry the latest expiry of the token that is about to be signed, in seconds; the key ring notes it
+     */
+    signingKey: async (expiry: number): Promise<StoredKey> => (await forSigning(expiry)).signing,
   };
 }
 

@@ -1,11 +1,7 @@
-/** An instrument's name and help text; see {@link Family}. */
-interface Described {
+/** An instrument's name and help text, see {@link Family}, with the names of the labels that its values may have. */
+interface Described<Name extends string> {
   name: string;
   help: string;
-}
-
-/** The same with the names of the labels that its values may have. */
-interface Labelled<Name extends string> extends Described {
   labels?: readonly Name[];
 }
 
@@ -36,14 +32,17 @@ class Series<Name extends string, Value> {
   }
 }
 
-/** A number that only grows, until the process ends. */
+/** A number that only grows, until the process ends; as a gauge one that rises and falls. */
 export class Counter<Name extends string = never> {
-  readonly #described: Described;
+  readonly #described: Pick<Family, 'name' | 'help' | 'type'>;
   readonly #series: Series<Name, number>;
 
   /** @param shown label sets that are shown as 0 before anything happened, so that a first rise is seen */
-  constructor({ labels: names = [], ...described }: Labelled<Name>, shown: readonly LabelsOf<Name>[] = []) {
-    this.#described = described;
+  constructor(
+    { labels: names = [], type = 'counter', ...described }: Described<Name> & { type?: 'counter' | 'gauge' },
+    shown: readonly LabelsOf<Name>[] = [],
+  ) {
+    this.#described = { ...described, type };
     this.#series = new Series(names, () => 0);
     for (const labels of shown) this.#series.at(labels);
   }
@@ -53,35 +52,13 @@ export class Counter<Name extends string = never> {
   }
 
   family(): Family {
-    return { ...this.#described, type: 'counter', samples: this.#series.all() };
-  }
-}
-
-/** A number that rises and falls; it has no labels. */
-export class Gauge {
-  readonly #described: Described;
-  #value = 0;
-
-  constructor(described: Described) {
-    this.#described = described;
-  }
-
-  add(amount: number): void {
-    this.#value += amount;
-  }
-
-  set(value: number): void {
-    this.#value = value;
-  }
-
-  family(): Family {
-    return { ...this.#described, type: 'gauge', samples: [{ labels: {}, value: this.#value }] };
+    return { ...this.#described, samples: this.#series.all() };
   }
 }
 
 /** Counts values by size: for each bound, how many values were at most that large. */
 export class Histogram<Name extends string = never> {
-  readonly #described: Described;
+  readonly #described: Pick<Family, 'name' | 'help'>;
   readonly #bounds: readonly number[];
   readonly #series: Series<Name, { counts: number[]; sum: number }>;
 
@@ -90,23 +67,19 @@ export class Histogram<Name extends string = never> {
    * @param shown as for {@link Counter}
    */
   constructor(
-    { labels: names = [], ...described }: Labelled<Name>,
+    { labels: names = [], ...described }: Described<Name>,
     bounds: readonly number[],
     shown: readonly LabelsOf<Name>[] = [],
   ) {
     this.#described = described;
-    this.#bounds = bounds;
-    this.#series = new Series(names, () => ({
-      counts: Array.from({ length: bounds.length + 1 }, () => 0),
-      sum: 0,
-    }));
+    this.#bounds = [...bounds, Number.POSITIVE_INFINITY];
+    this.#series = new Series(names, () => ({ counts: this.#bounds.map(() => 0), sum: 0 }));
     for (const labels of shown) this.#series.at(labels);
   }
 
   observe(value: number, labels?: LabelsOf<Name>): void {
     const { value: spread } = this.#series.at(labels);
-    const found = this.#bounds.findIndex((bound) => value <= bound);
-    const place = found === -1 ? this.#bounds.length : found;
+    const place = this.#bounds.findIndex((bound) => value <= bound);
     spread.counts[place] = (spread.counts[place] ?? 0) + 1;
     spread.sum += value;
   }
@@ -114,10 +87,9 @@ export class Histogram<Name extends string = never> {
   family(): Family {
     const samples = this.#series.all().flatMap(({ labels, value: { counts, sum } }): Sample[] => {
       let total = 0;
-      const buckets = counts.map((count, place): Sample => {
-        total += count;
-        const le = valueText(this.#bounds[place] ?? Number.POSITIVE_INFINITY);
-        return { suffix: '_bucket', labels: { ...labels, le }, value: total };
+      const buckets = this.#bounds.map((bound, place): Sample => {
+        total += counts[place] ?? 0;
+        return { suffix: '_bucket', labels: { ...labels, le: valueText(bound) }, value: total };
       });
       return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }];
     });

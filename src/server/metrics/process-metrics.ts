@@ -1,31 +1,20 @@
+import type { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Family } from './instruments.ts';
-
-/** Readings of a process, as `process` and `perf_hooks` give them. */
-export interface ProcessFacts {
-  /** Bytes. */
-  memory(): { rss: number; heapUsed: number; heapTotal: number; external: number };
-  /** Microseconds of processor time so far. */
-  cpu(): { user: number; system: number };
-  /** Seconds since the process began. */
-  uptime(): number;
-  /** Milliseconds since the Unix epoch. */
-  now(): number;
-  /** The delay of the event loop since the last reset, in nanoseconds. */
-  loopDelay: { mean: number; max: number; percentile(percent: number): number; reset(): void };
-}
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
 
 /**
  * The process's memory, processor time, age, and event-loop delay, under the names that dashboards for Node.js know.
- * The delay is measured since the last reading.
+ *
+ * @param loopDelay in nanoseconds, since the last reading
  */
-export function processFamilies(facts: ProcessFacts): Family[] {
-  const { rss, heapUsed, heapTotal, external } = facts.memory();
-  const { user, system } = facts.cpu();
-  const { loopDelay } = facts;
-  const { mean, max } = loopDelay;
+export function processFamilies(
+  loopDelay: Pick<ReturnType<typeof monitorEventLoopDelay>, 'mean' | 'max' | 'percentile' | 'reset'>,
+): Family[] {
+  const { rss, heapUsed, heapTotal, external } = process.memoryUsage();
+  const { user, system } = process.cpuUsage();
+  const delays = { mean: loopDelay.mean, max: loopDelay.max };
   const percentiles = [50, 90, 99].map((percent) => [`p${percent}`, loopDelay.percentile(percent)] as const);
   loopDelay.reset();
   return [
@@ -40,9 +29,9 @@ export function processFamilies(facts: ProcessFacts): Family[] {
     gauge(
       'process_start_time_seconds',
       'When the process began, since the Unix epoch.',
-      facts.now() / 1000 - facts.uptime(),
+      performance.timeOrigin / 1000,
     ),
-    ...[['mean', mean] as const, ['max', max] as const, ...percentiles].map(([name, nanoseconds]) =>
+    ...[...Object.entries(delays), ...percentiles].map(([name, nanoseconds]) =>
       gauge(
         `nodejs_eventloop_lag_${name}_seconds`,
         `Delay of the event loop since the last reading: ${name}.`,

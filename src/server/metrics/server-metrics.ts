@@ -4,29 +4,10 @@ import { RESERVATION_RESULTS, type ReservationObserver } from '../connectivity/o
 import { READ_ONLY } from '../docs/files.ts';
 import { isLoginPage, isProviderPath } from '../identity/provider-endpoints.ts';
 import { type ApiGroups, templateAt } from '../routing.ts';
-import { Counter, expositionText, type Family, Gauge, Histogram } from './instruments.ts';
+import { Counter, expositionText, type Family, Histogram } from './instruments.ts';
 
 /** A server's metrics. No label holds a token, a person, an experiment or a requested path. */
-export interface ServerMetrics {
-  /** Sets where the services are, so that requests are labelled by endpoint. */
-  serve(addresses: ServedAddresses): void;
-  /**
-   * Counts a request that has arrived.
-   *
-   * @returns call this when the request is over, with its status; with undefined when it got no answer
-   */
-  requestBegan(method: string, target: string): (status: number | undefined) => void;
-  /** Counts what becomes of creates and updates. */
-  readonly booking: ReservationObserver;
-  /** Measures the allocator's transactions. */
-  readonly allocator: AllocatorObserver;
-  /** Counts a request that failed because the database was unavailable, locked or full. */
-  storeFailed(error: StoreUnavailableError): void;
-  /** Counts a failed fetch of a trusted issuer's key set. @param url its address, which the operator configured */
-  keySetFailed(url: string): void;
-  /** All metrics in Prometheus' text format; see {@link expositionText}. */
-  text(): string;
-}
+export type ServerMetrics = ReturnType<typeof createServerMetrics>;
 
 /** Options of {@link createServerMetrics}. */
 export interface ServerMetricsOptions {
@@ -41,8 +22,8 @@ const DURATIONS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 /** Upper bounds of how many requests one transaction decides. */
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-/** See {@link ServerMetrics}. */
-export function createServerMetrics(options: ServerMetricsOptions = {}): ServerMetrics {
+/** Makes a server's metrics, which count from now on. */
+export function createServerMetrics(options: ServerMetricsOptions = {}) {
   const { elapsed = () => performance.now(), more = () => [] } = options;
   let addresses: ServedAddresses | undefined;
   const requests = new Counter({
@@ -58,9 +39,10 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
     },
     DURATIONS,
   );
-  const underWay = new Gauge({
+  const underWay = new Counter({
     name: 'slices_conn_http_requests_in_flight',
     help: 'Requests that are under way.',
+    type: 'gauge',
   });
   const requestsDecided = new Counter(
     {
@@ -99,14 +81,20 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
   const instruments = [requests, durations, underWay, requestsDecided, sizes, commits, storeErrors, keySets];
 
   return {
-    serve(served) {
+    /** Sets where the services are, so that requests are labelled by endpoint. */
+    serve(served: ServedAddresses): void {
       addresses = served;
     },
-    requestBegan(asked, target) {
+    /**
+     * Counts a request that has arrived.
+     *
+     * @returns call this when the request is over, with its status; with undefined when it got no answer
+     */
+    requestBegan(asked: string, target: string): (status: number | undefined) => void {
       const began = elapsed();
-      underWay.add(1);
+      underWay.add();
       return (status) => {
-        underWay.add(-1);
+        underWay.add({}, -1);
         const route = addresses ? requestRoute(target, addresses) : 'other';
         const method = METHODS.has(asked) ? asked : 'other';
         const answer = status === undefined ? 'aborted' : `${Math.trunc(status / 100)}xx`;
@@ -114,18 +102,23 @@ export function createServerMetrics(options: ServerMetricsOptions = {}): ServerM
         durations.observe((elapsed() - began) / 1000, { route, method });
       };
     },
-    booking: (asked, result) => requestsDecided.add({ asked, result }),
+    /** Counts what becomes of creates and updates. */
+    booking: ((asked, result) => requestsDecided.add({ asked, result })) satisfies ReservationObserver,
+    /** Measures the allocator's transactions. */
     allocator: {
       committed(size, milliseconds) {
         sizes.observe(size);
         commits.observe(milliseconds / 1000);
       },
-    },
-    storeFailed(error) {
+    } satisfies AllocatorObserver,
+    /** Counts a request that failed because the database was unavailable, locked or full. */
+    storeFailed(error: StoreUnavailableError): void {
       storeErrors.add({ kind: error instanceof CommitUnknownError ? 'commit_unknown' : 'unavailable' });
     },
-    keySetFailed: (url) => keySets.add({ url }),
-    text: () => expositionText([...instruments.map((one) => one.family()), ...more()]),
+    /** Counts a failed fetch of a trusted issuer's key set. @param url its address, which the operator configured */
+    keySetFailed: (url: string): void => keySets.add({ url }),
+    /** All metrics in Prometheus' text format; see {@link expositionText}. */
+    text: (): string => expositionText([...instruments.map((one) => one.family()), ...more()]),
   };
 }
 

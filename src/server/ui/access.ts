@@ -9,7 +9,7 @@ import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import type { ApiGroups } from '../routing.ts';
 import { type ForeignIssuers, ISSUER_TIMEOUT, MAX_ISSUER_REPLY, trustedIssuers } from '../trust.ts';
-import { cookiesWork, createLogin, secretIn } from './login.ts';
+import { cookiesWork, createLogin } from './login.ts';
 import type { Site } from './page.ts';
 import { createPassedRequests } from './passed-requests.ts';
 import { createPageClient, discovered, type PageClientOptions } from './provider-client.ts';
@@ -93,37 +93,16 @@ export function createPageAccess(options: PageAccessOptions): { login: Hono; req
       }),
     }),
   });
-  const sessions = createPageSessions({
-    store,
-    baseUrl: site.baseUrl,
-    refresh: (tokens) => client.refresh(tokens),
-    revoke: (tokens) => client.revoke(tokens),
-    now,
-    log,
-  });
+  const sessions = createPageSessions({ store, baseUrl: site.baseUrl, client, now, log });
   const accept = (access: string): Promise<UserClaims> =>
     authenticateUser(
       new Request(site.baseUrl, { headers: { authorization: `Bearer ${access}` } }),
       trust,
       'projects',
     );
+  const portal = provider.foreignProvider ? provider.fetch : within;
   return {
-    login: createLogin({ site, client, sessions, accept: ({ access }) => accept(access), now }),
-    requests: createPassedRequests({
-      addresses,
-      groups,
-      within,
-      portal: provider.foreignProvider ? provider.fetch : within,
-      accept,
-      sessionOf: async (request, refused) => {
-        const secret = secretIn(request, site.baseUrl);
-        return secret && sessions.open(secret, refused);
-      },
-      endSession: async (request) => {
-        const secret = secretIn(request, site.baseUrl);
-        if (secret) await sessions.end(secret);
-      },
-      now,
-    }),
+    login: createLogin({ site, client, sessions, accept, now }),
+    requests: createPassedRequests({ addresses, groups, within, portal, accept, sessions, now }),
   };
 }

@@ -18,15 +18,6 @@ const FILE_NAME = /^[a-z][a-z0-9-]*\.([a-z]+)$/;
 /** Reads one of the page's files, as installed with this package; undefined where there is none of that name. */
 export type ReadPageFile = (name: string) => Promise<Uint8Array | undefined>;
 
-/** A file as it is sent, plain and compressed. */
-interface PageFile {
-  type: string;
-  tag: string;
-  plain: Uint8Array<ArrayBuffer>;
-  br: Uint8Array<ArrayBuffer>;
-  gzip: Uint8Array<ArrayBuffer>;
-}
-
 /** Answers a request for one of the page's files; undefined where there is none of that name. */
 export type PageFiles = (request: Request, name: string) => Promise<Response | undefined>;
 
@@ -37,9 +28,9 @@ const [compress, compressMore] = [promisify(gzip), promisify(brotliCompress)];
  * ask again with its ETag, so that a new release is seen at once.
  */
 export function createPageFiles(readFile: ReadPageFile): PageFiles {
-  const files = keptPromises<PageFile | undefined>(Number.POSITIVE_INFINITY);
+  const files = keptPromises<Awaited<ReturnType<typeof open>>>(Number.POSITIVE_INFINITY);
 
-  async function open(name: string): Promise<PageFile | undefined> {
+  async function open(name: string) {
     const type = MEDIA_TYPES[FILE_NAME.exec(name)?.[1] ?? ''];
     const content = type === undefined ? undefined : await readFile(name);
     if (type === undefined || content === undefined) return undefined;

@@ -1,13 +1,12 @@
-import { createHash, createHmac, randomBytes } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
-import { parse as parseCookie } from 'hono/utils/cookie';
 import { isWithin } from '../../contract/instants.ts';
 import { isProtected } from '../../contract/loopback.ts';
 import { jsonReply } from '../json-reply.ts';
 import { sameSecret } from '../same-secret.ts';
 import type { Site } from './page.ts';
 import { LoginRefused, type LoginSecrets, type PageClient, type PageTokens } from './provider-client.ts';
-import type { PageSessions, SessionSecret } from './sessions.ts';
+import { cookieName, type PageSessions } from './sessions.ts';
 
 /** Options of {@link createLogin}. */
 export interface LoginOptions {
@@ -15,33 +14,13 @@ export interface LoginOptions {
   client: PageClient;
   sessions: PageSessions;
   /** Checks that the services here accept an access token. @throws ProblemError that says why they don't */
-  accept: (tokens: PageTokens) => Promise<unknown>;
+  accept: (access: string) => Promise<unknown>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }
 
-/** The header with the half of a session's secret that the page keeps; see {@link SessionSecret}. */
-const SESSION_HEADER = 'Slices-Session';
-
 /** The header with what the page was given at the start of a login. */
 const LOGIN_HEADER = 'Slices-Login';
-
-/**
- * The name of the session's cookie. Its prefix makes browsers accept it from this very host only, and over TLS only. Cookies
- * know neither ports nor, with this prefix, paths: the name holds a part of the base address's hash, so that two servers at
- * one host don't overwrite each other's.
- */
-export function cookieName(baseUrl: string): string {
-  return `__Host-slices-conn-${createHash('sha256').update(baseUrl).digest('hex').slice(0, 12)}`;
-}
-
-/** The secret that a request of the page comes with; undefined where a half is missing. */
-export function secretIn({ headers }: Request, baseUrl: string): SessionSecret | undefined {
-  const name = cookieName(baseUrl);
-  const cookie = parseCookie(headers.get('cookie') ?? '', name)[name];
-  const stored = headers.get(SESSION_HEADER);
-  return cookie === undefined || stored === null ? undefined : { cookie, stored };
-}
 
 /**
  * Whether browsers keep these cookies for an address: over TLS, and on this machine. They take no cookie with `Secure` over
@@ -101,23 +80,17 @@ export function createLogin({ site, client, sessions, accept, now }: LoginOption
       if (error instanceof LoginRefused) return refusedHere('login_refused', error.message);
       throw error;
     }
-    await accept(tokens).catch(async (error: unknown) => {
+    await accept(tokens.access).catch(async (error: unknown) => {
       await client.revoke(tokens);
       throw error;
     });
-    await endOf(req.raw);
+    await sessions.end(req.raw);
     const { cookie, stored } = await sessions.start(tokens);
     return jsonReply({ session: stored }, { headers: { 'set-cookie': setCookie(name, cookie) } });
   });
 
-  /** Ends the session that a browser has had until now. */
-  async function endOf(request: Request): Promise<void> {
-    const secret = secretIn(request, site.baseUrl);
-    if (secret) await sessions.end(secret);
-  }
-
   app.post('/logout', async ({ req }) => {
-    await endOf(req.raw);
+    await sessions.end(req.raw);
     return new Response(null, { status: 204, headers: { 'set-cookie': setCookie(name, '', 0) } });
   });
   return app;

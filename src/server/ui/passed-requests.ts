@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
+import { MINUTE } from '../../contract/durations.ts';
 import { EVENT_PAUSE, EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { API_VERSION } from '../../contract/portal-routes.ts';
@@ -15,12 +16,11 @@ import {
   type RouteName,
   routePath,
 } from '../../contract/routes.ts';
-import { claimedExpiry } from '../../tokens/claimed.ts';
 import { jsonReply } from '../json-reply.ts';
 import { keptPromises } from '../once-in.ts';
 import { firstProblem, ProblemError, refusal } from '../problem-error.ts';
 import { type ApiGroups, routePattern } from '../routing.ts';
-import type { PageSession } from './sessions.ts';
+import type { PageSessions } from './sessions.ts';
 
 /** The requests that the page may send to the connectivity service; every other request is 404. */
 const PASSED = [
@@ -71,16 +71,13 @@ export interface PassedRequestsOptions {
   portal: (request: Request) => Promise<Response>;
   /** Checks that the services here accept an access token. @throws ProblemError that says why they don't */
   accept: (access: string) => Promise<UserClaims>;
-  /** The session of a request, with an access token. @param refused an access token that was not accepted and must be replaced */
-  sessionOf: (request: Request, refused?: string) => Promise<PageSession | undefined>;
-  /** Ends the session of a request. */
-  endSession: (request: Request) => Promise<void>;
+  sessions: Pick<PageSessions, 'open' | 'end'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }
 
-/** How long before its end an experiment's token is not used any more, in milliseconds. */
-const TOKEN_MARGIN_MS = 30_000;
+/** How long an experiment's token is used, in milliseconds. */
+const TOKEN_USE_MS = MINUTE;
 /** The most experiments' tokens are kept in memory: some megabytes. */
 const MAX_CACHED_TOKENS = 1000;
 
@@ -89,31 +86,28 @@ const MAX_CACHED_TOKENS = 1000;
  * this process as any others, with the tokens of the session put in (src/README.md, "The page").
  */
 export function createPassedRequests(options: PassedRequestsOptions): Hono {
-  const { addresses, groups, within, accept, sessionOf, endSession } = options;
+  const { addresses, groups, within, accept, sessions } = options;
   const portal = portalOf(options);
-  const experimentTokens = createExperimentTokens(portal, options.now);
+  /** By a hash of who asked for which: what a process has in memory may be written to a disk. */
+  const experimentTokens = keptPromises<string>(MAX_CACHED_TOKENS, options.now);
   const at = new URL(`${addresses.connectivity}/ui/api`).pathname;
   const app = new Hono({ strict: false });
 
-  /** The session of a request and whose it is; a session whose login was ended elsewhere ends here. */
+  /** Whose a request is; a session whose login was ended elsewhere ends here. */
   async function personOf(request: Request): Promise<{ access: string; claims: UserClaims } | undefined> {
-    const session = await sessionOf(request);
-    if (!session) return undefined;
-    const { access } = session.tokens;
-    try {
-      return { access, claims: await accept(access) };
-    } catch (error) {
-      if (!isRefused(error)) throw error;
+    let refused: string | undefined;
+    for (let turn = 0; turn < 2; turn += 1) {
+      const access = (await sessions.open(request, refused))?.access;
+      if (access === undefined) return undefined;
+      try {
+        return { access, claims: await accept(access) };
+      } catch (error) {
+        if (!isRefused(error)) throw error;
+      }
+      refused = access;
     }
-    const renewed = await sessionOf(request, access);
-    if (!renewed) return undefined;
-    try {
-      return { access: renewed.tokens.access, claims: await accept(renewed.tokens.access) };
-    } catch (error) {
-      if (!isRefused(error)) throw error;
-      await endSession(request);
-      return undefined;
-    }
+    await sessions.end(request);
+    return undefined;
   }
 
   app.get('/session', async ({ req }) => {
@@ -143,11 +137,16 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
       const person = await personOf(req.raw);
       if (!person) throw refusal('token_missing', 'You are not logged in.');
       const experiment = req.header(EXPERIMENT_HEADER);
-      const token =
-        experiment === undefined ? undefined : await experimentTokens.get(experiment, person.access);
       const asked = new URL(req.url);
       const headers = new Headers({ authorization: `Bearer ${person.access}` });
-      if (token !== undefined) headers.set(EXPERIMENT_TOKEN_HEADER, token);
+      const name = createHash('sha256').update(`${person.access} ${experiment}`).digest('base64url');
+      if (experiment !== undefined) {
+        // Of several requests at once, the first one asks for all (THREATS.md 84).
+        const token =
+          experimentTokens.get(name, TOKEN_USE_MS) ??
+          experimentTokens.keep(name, portal.experimentToken(experiment, person.access));
+        headers.set(EXPERIMENT_TOKEN_HEADER, await token);
+      }
       for (const header of PASSED_HEADERS) {
         const value = req.header(header);
         if (value !== undefined) headers.set(header, value);
@@ -160,12 +159,10 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
           ...(req.raw.body ? { body: req.raw.body, duplex: 'half' } : {}),
         }),
       );
-      if (reply.status === 403 && experiment !== undefined) {
-        experimentTokens.forget(experiment, person.access);
-      }
+      if (reply.status === 403) experimentTokens.delete(name);
       return returned(
         reply.headers.get('content-type') === EVENT_STREAM_TYPE
-          ? whileOpen(reply, () => sessionOf(req.raw))
+          ? whileOpen(reply, () => sessions.open(req.raw))
           : reply,
       );
     });
@@ -184,8 +181,6 @@ function whileOpen(reply: Response, session: () => Promise<unknown>): Response {
 }
 
 /** The portal, as a person asks it. */
-type Portal = ReturnType<typeof portalOf>;
-
 function portalOf(options: PassedRequestsOptions) {
   const { addresses, groups } = options;
   const portalAddress = (name: RouteName, id = ''): string =>
@@ -222,52 +217,19 @@ function portalOf(options: PassedRequestsOptions) {
     });
   }
 
-  return {
-    list,
-    experimentToken: (experiment: string, access: string) =>
-      ask(portalAddress('experimentToken', experiment), access, JWT_TYPE),
-  };
-}
-
-/** Tokens of experiments, each kept for its person until it is almost over. */
-function createExperimentTokens(portal: Portal, now: () => number) {
-  /** By a hash of who asked for which: what a process has in memory may be written to a disk. */
-  const kept = keptPromises<{ token: string; until: number }>(MAX_CACHED_TOKENS);
-
-  function nameOf(experiment: string, access: string): string {
-    return createHash('sha256').update(`${access} ${experiment}`).digest('base64url');
-  }
-
-  /** Asks the portal for a token of an experiment, and keeps it for all who ask meanwhile and later. */
-  function askFor(experiment: string, access: string): Promise<{ token: string; until: number }> {
-    const name = nameOf(experiment, access);
-    const asked = portal.experimentToken(experiment, access).then(async (reply) => {
-      const token = await reply.text();
-      if (reply.status !== 200 || !/^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) throw asRefused(reply, token);
-      return { token, until: (claimedExpiry(token) ?? 0) - TOKEN_MARGIN_MS };
-    });
-    return kept.keep(name, asked);
-  }
-
-  /** A token of an experiment, for a person: kept until almost over. @throws ProblemError as the portal refuses it */
-  async function get(experiment: string, access: string): Promise<string> {
+  /** A token of an experiment, for a person. @throws ProblemError as the portal refuses it */
+  async function experimentToken(experiment: string, access: string): Promise<string> {
     if (!/^exp_[\w.-]{1,300}$/.test(experiment)) {
       throw refusal('request_invalid', `${EXPERIMENT_HEADER} is not the id of an experiment.`);
     }
-    const name = nameOf(experiment, access);
-    const known = kept.get(name);
-    const found = await known;
-    if (found && now() < found.until) return found.token;
-    // Of several requests at once, the first one asks for all.
-    const current = kept.get(name);
-    const asked = current && current !== known ? current : askFor(experiment, access);
-    return (await asked).token;
+    const reply = await ask(portalAddress('experimentToken', experiment), access, JWT_TYPE);
+    const token = await reply.text();
+    if (reply.status === 200 && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
+    const why = String(firstProblem(token).says ?? `It answered ${reply.status}.`);
+    if (reply.status === 403 || reply.status === 404) throw refusal('wrong_experiment', why);
+    throw refusal('unavailable', `The portal gave no token for the experiment. ${why}`);
   }
-
-  return {
-    get,
-    forget: (experiment: string, access: string) => kept.delete(nameOf(experiment, access)),
-  };
+  return { list, experimentToken };
 }
 
 /** The answer of `/ui/api/session` without a login. */
@@ -287,11 +249,4 @@ function returned(reply: Response): Response {
 function isRefused(error: unknown): boolean {
   const again: readonly ProblemCode[] = ['token_invalid', 'token_expired'];
   return error instanceof ProblemError && again.includes(error.problems[0].code);
-}
-
-/** The portal's refusal, with its reason where it gives one. */
-function asRefused({ status }: Response, text: string): ProblemError {
-  const why = String(firstProblem(text).says ?? `It answered ${status}.`);
-  if (status === 403 || status === 404) return refusal('wrong_experiment', why);
-  return refusal('unavailable', `The portal gave no token for the experiment. ${why}`);
 }

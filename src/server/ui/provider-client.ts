@@ -1,5 +1,4 @@
 import type * as Oauth from 'openid-client';
-import { withinTime } from '../../contract/bounded-reading.ts';
 import { DAY } from '../../contract/durations.ts';
 import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isObject, readJson, withoutNulls } from '../../contract/json.ts';
@@ -13,7 +12,6 @@ export interface PageTokens {
   access: string;
   /** Absent where the provider gives none: then the session ends with the user token. */
   refresh?: string;
-  issuedAt: number;
   expiresAt: number;
   /** Absent where the provider does not say. */
   refreshExpiresAt?: number;
@@ -28,21 +26,7 @@ export interface LoginSecrets {
 }
 
 /** The identity provider, as the page's own client sees it. */
-export interface PageClient {
-  /** Where the browser is sent to log in. */
-  loginAddress(secrets: LoginSecrets): Promise<URL>;
-  /**
-   * Redeems the code with which the browser came back.
-   *
-   * @param search the query of its request
-   * @throws LoginRefused where there is none, or it is not of this login
-   */
-  redeem(search: string, secrets: LoginSecrets): Promise<PageTokens>;
-  /** @returns undefined where the login has ended @throws Error where the provider can't say */
-  refresh(tokens: PageTokens): Promise<PageTokens | undefined>;
-  /** Ends a login, as far as the provider offers that. A failure is the provider's, and ends nothing here. */
-  revoke(tokens: PageTokens): Promise<void>;
-}
+export type PageClient = ReturnType<typeof createPageClient>;
 
 /** Options of {@link createPageClient}. */
 export interface PageClientOptions {
@@ -78,35 +62,21 @@ const FRESH_MS = 600_000;
 const STALE_MS = DAY;
 /** Least time between two requests for it, in milliseconds. */
 const COOLDOWN_MS = 30_000;
-/** How long a request for it may take, in milliseconds. */
-const REQUEST_TIMEOUT_MS = 10_000;
-
 /**
- * Shares a provider's metadata between all visitors, by the rules of {@link sharedCopy}. So a visitor of `/ui/login` can't
- * make this server send the provider a request each time.
+ * The page's own client, by a certified library that is loaded with the first login. The provider's metadata are shared between
+ * all visitors, by the rules of {@link sharedCopy}: a visitor of `/ui/login` can't make this server ask for them each time.
  */
-function sharedMetadata(
-  load: () => Promise<Oauth.ServerMetadata>,
-  now: () => number,
-): () => Promise<Oauth.ServerMetadata> {
+export function createPageClient(options: PageClientOptions) {
+  const { clientId, redirectUri, resource, fetch, now, metadata: load } = options;
   const times = { freshFor: FRESH_MS, staleFor: STALE_MS, cooldown: COOLDOWN_MS, now };
-  const shared = sharedCopy({ load, ...times });
-  return async () => {
-    const copy = await shared.usable();
-    if (!copy) throw shared.failure;
-    return copy.value;
-  };
-}
-
-/** The page's own client, by a certified library that is loaded with the first login. */
-export function createPageClient(options: PageClientOptions): PageClient {
-  const { clientId, redirectUri, resource, fetch, now } = options;
-  const metadata = sharedMetadata(options.metadata, now);
+  const metadata = sharedCopy({ load, ...times });
   const forResource: Record<string, string> = resource === undefined ? {} : { resource };
 
   async function connect(): Promise<{ oauth: typeof Oauth; config: Oauth.Configuration }> {
     const oauth = await import('openid-client');
-    const config = new oauth.Configuration(await metadata(), clientId, undefined, oauth.None());
+    const copy = await metadata.usable();
+    if (!copy) throw metadata.failure;
+    const config = new oauth.Configuration(copy.value, clientId, undefined, oauth.None());
     // Which addresses may be plain http is checked where the provider is named.
     oauth.allowInsecureRequests(config);
     config[oauth.customFetch] = (url, { body, headers, method, signal }) =>
@@ -123,7 +93,8 @@ export function createPageClient(options: PageClientOptions): PageClient {
   }
 
   return {
-    async loginAddress({ state, nonce, verifier }) {
+    /** Where the browser is sent to log in. */
+    async loginAddress({ state, nonce, verifier }: LoginSecrets): Promise<URL> {
       const { oauth, config } = await connect();
       return oauth.buildAuthorizationUrl(config, {
         redirect_uri: redirectUri,
@@ -138,7 +109,13 @@ export function createPageClient(options: PageClientOptions): PageClient {
       });
     },
 
-    async redeem(search, { state, nonce, verifier }) {
+    /**
+     * Redeems the code with which the browser came back.
+     *
+     * @param search the query of its request
+     * @throws LoginRefused where there is none, or it is not of this login
+     */
+    async redeem(search: string, { state, nonce, verifier }: LoginSecrets): Promise<PageTokens> {
       const { oauth, config } = await connect();
       const checks = {
         expectedState: state,
@@ -161,7 +138,8 @@ export function createPageClient(options: PageClientOptions): PageClient {
       }
     },
 
-    async refresh(tokens) {
+    /** @returns undefined where the login has ended @throws Error where the provider can't say */
+    async refresh(tokens: PageTokens): Promise<PageTokens | undefined> {
       if (tokens.refresh === undefined) return undefined;
       const { oauth, config } = await connect();
       try {
@@ -174,7 +152,8 @@ export function createPageClient(options: PageClientOptions): PageClient {
       }
     },
 
-    async revoke({ access, refresh }) {
+    /** Ends a login, as far as the provider offers that. A failure is the provider's, and ends nothing here. */
+    async revoke({ access, refresh }: PageTokens): Promise<void> {
       try {
         const { oauth, config } = await connect();
         if (config.serverMetadata().revocation_endpoint === undefined) return;
@@ -198,7 +177,6 @@ function tokensIn(reply: Oauth.TokenEndpointResponse, now: number, before?: Page
     access,
     // A provider that does not rotate refresh tokens gives none with a new access token.
     refresh: reply.refresh_token ?? before?.refresh,
-    issuedAt: now,
     expiresAt: at(expires_in),
     // Keycloak says 0 for a token without an end.
     refreshExpiresAt: left > 0 ? at(left) : undefined,
@@ -210,8 +188,7 @@ const REMOTE_ENDPOINTS = ['authorization_endpoint', 'token_endpoint', 'revocatio
 
 /**
  * The metadata that a foreign provider publishes about itself (OpenID Connect Discovery). Its endpoints must be at its
- * own origin, or
- * they would receive codes and tokens that are for it (THREATS.md 4).
+ * own origin, or they would receive codes and tokens that are for it (THREATS.md 4).
  *
  * @param authUrl `{auth_url}`
  * @param issuers what it may call itself; one slash at the end makes no difference
@@ -225,9 +202,7 @@ export async function discovered(
   const unusable = (why: string) =>
     refusal('unavailable', `The identity provider at ${authUrl} can't be used for a login: ${why}`);
   const address = `${authUrl}/.well-known/openid-configuration`;
-  const reply = await withinTime(REQUEST_TIMEOUT_MS, (signal) =>
-    fetch(new Request(address, { redirect: 'manual', signal })),
-  ).catch(() => undefined);
+  const reply = await fetch(new Request(address, { redirect: 'manual' })).catch(() => undefined);
   if (reply?.status !== 200) throw unusable(`its description answers ${reply?.status ?? 'nothing'}.`);
   const reading = readJson(await reply.text());
   if (!reading.ok || !isObject(reading.value)) throw unusable('its description is not JSON.');

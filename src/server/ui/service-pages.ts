@@ -1,5 +1,6 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
+import { loginWords } from '../../contract/loopback.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { escapeText } from '../../contract/visible-text.ts';
 import { jsonReply } from '../json-reply.ts';
@@ -7,7 +8,6 @@ import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { firstProblem } from '../problem-error.ts';
 import { acceptsHtml, addressOf } from '../request-reading.ts';
 import { type Html, page, pageReply, type Site } from './page.ts';
-import { typed, waysIn } from './ways-in.ts';
 
 /** Options of {@link createServicePages}. */
 export interface ServicePagesOptions {
@@ -18,75 +18,62 @@ export interface ServicePagesOptions {
 }
 
 /**
- * The pages at the services' own addresses, for people who open them in a browser. Programs get 404 there, and at the
- * base address the addresses of everything.
+ * The base address, where there is no page on the network: for people who open it in a browser what to type, for programs the
+ * addresses of everything.
  */
-export function createServicePages({ site, addresses, usesForeignIssuers }: ServicePagesOptions): Hono {
+export function createServicePages(options: ServicePagesOptions): Hono {
   const app = new Hono({ strict: false });
-  const at = new URL(addresses.connectivity).pathname.replace(/\/$/, '');
-  const pages: Readonly<Record<string, () => Html>> = {
-    '/': () => home(site, addresses, usesForeignIssuers, at),
-    '/portal': () => (usesForeignIssuers ? external(site, 'portal', addresses.portal, at) : portal(site, at)),
-    '/auth': () =>
-      usesForeignIssuers ? external(site, 'identity provider', addresses.identity, at) : identity(site, at),
-  };
-  for (const [path, content] of Object.entries(pages)) {
-    app.get(path, async ({ req }, next) => (acceptsHtml(req.raw) ? pageReply(content()) : next()));
-  }
-  app.get('/', () => jsonReply(indexOf(site, addresses), { headers: { vary: 'accept' } }));
+  app.get('/', async ({ req }) =>
+    acceptsHtml(req.raw)
+      ? pageReply(home(options))
+      : jsonReply(indexOf(options), { headers: { vary: 'accept' } }),
+  );
   return app;
 }
 
 /** Where everything is, for programs that know the base address only. */
-function indexOf({ name }: Site, { connectivity, ...addresses }: ServiceAddresses) {
+function indexOf({ site: { name }, addresses }: ServicePagesOptions) {
+  const { connectivity, portal, identity } = addresses;
   return {
     name: name ?? null,
     base_url: connectivity,
-    portal_url: addresses.portal,
-    auth_url: addresses.identity,
+    portal_url: portal,
+    auth_url: identity,
     api_docs: `${connectivity}/api-docs`,
     api_spec: `${connectivity}/api-spec`,
     key_set: `${connectivity}${KEY_SET_PATH}`,
   };
 }
 
-function home(site: Site, addresses: ServiceAddresses, usesForeignIssuers: boolean, at: string): Html {
+function home(options: ServicePagesOptions): Html {
   return page(
-    site,
+    options.site,
     'Network links between research sites',
     html`<p>This server books links: bandwidth and VLANs between two sites, for a period, with a signed token as proof.</p>
-${waysIn(addresses, usesForeignIssuers, at)}`,
+${waysIn(options)}`,
   );
 }
 
-function portal(site: Site, at: string): Html {
-  return page(
-    site,
-    'Portal',
-    html`<p>The portal knows projects and experiments, and who has which role in them. It is for programs and has no pages.</p>
-<h2>From a terminal</h2>
-${typed('slices-conn project list', 'slices-conn experiment list')}
-<p><a href="${at}/api-docs">Try its API</a>, or go to <a href="${at}/">the first page</a>.</p>`,
-  );
+/** How to use the services without the page on the network: commands and the API. */
+export function waysIn({ addresses, usesForeignIssuers }: ServicePagesOptions): Html {
+  const at = new URL(addresses.connectivity).pathname.replace(/\/$/, '');
+  return html`<h2>From a terminal</h2>
+<pre>${commands(addresses).map((line) => html`<code>${line}</code>`)}</pre>
+${!usesForeignIssuers && html`<p>The login shows a code. <a href="${at}/auth/device">Enter the code here.</a></p>`}
+<h2>From a program</h2>
+<ul><li><a href="${at}/api-docs">Try the API</a> in this browser</li><li><a href="${at}/api-spec">Its description</a>, OpenAPI 3.1</li><li><a href="${at}${KEY_SET_PATH}">The public keys</a> that verify connectivity tokens</li></ul>`;
 }
 
-function identity(site: Site, at: string): Html {
-  return page(
-    site,
-    'Log in',
-    html`<p>A login begins in a terminal, which then shows a code:</p>
-${typed('slices-conn login')}
-<p><a href="${at}/auth/device">Enter the code here</a>, or go to <a href="${at}/">the first page</a>.</p>`,
-  );
-}
-
-function external(site: Site, service: string, address: string, at: string): Html {
-  return page(
-    site,
-    `The ${service} is elsewhere`,
-    html`<p>This server has no ${service} of its own. The ${service} is at <a href="${address}">${address}</a>.</p>
-<p>Go to <a href="${at}/">the first page</a>.</p>`,
-  );
+/** The commands for a login here. */
+function commands(addresses: ServiceAddresses): string[] {
+  const command = loginWords(addresses);
+  if (command !== undefined) return [command];
+  const { connectivity, portal, identity } = addresses;
+  return [
+    `slices-conn profile set here baseUrl=${connectivity} portalUrl=${portal} authUrl=${identity}`,
+    'slices-conn profile use here',
+    'slices-conn login',
+  ];
 }
 
 const TITLES: Readonly<Record<number, string>> = {

@@ -1,21 +1,32 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as v from 'valibot';
+import { parse as parseCookie } from 'hono/utils/cookie';
 import { DAY, HOUR } from '../../contract/durations.ts';
-import { readJson } from '../../contract/json.ts';
 import type { Log } from '../log.ts';
-import type { PageTokens } from './provider-client.ts';
+import type { PageClient, PageTokens } from './provider-client.ts';
 
 /**
  * The secret that opens a session: two random texts of 43 characters, of which neither alone is worth anything. The
- * browser sends its
- * cookies to every port of this host (RFC 6265 §8.5), and takes them from every port. The page's storage belongs to one origin.
+ * browser sends its cookies to every port of this host (RFC 6265 §8.5), and takes them from every port. The page's storage
+ * belongs to one origin.
  */
-export interface SessionSecret {
+interface SessionSecret {
   /** The half in the cookie, which no script can read. */
   cookie: string;
   /** The half in the page's storage, which the page sends with its own requests. */
   stored: string;
+}
+
+/** The header with the half of a session's secret that the page keeps. */
+const SESSION_HEADER = 'Slices-Session';
+
+/**
+ * The name of the session's cookie. Its prefix makes browsers accept it from this very host only, and over TLS only. Cookies
+ * know neither ports nor, with this prefix, paths: the name holds a part of the base address's hash, so that two servers at
+ * one host don't overwrite each other's.
+ */
+export function cookieName(baseUrl: string): string {
+  return `__Host-slices-conn-${createHash('sha256').update(baseUrl).digest('hex').slice(0, 12)}`;
 }
 
 /** A session of the page as it is stored: nothing in it can be read without the browser's secret. */
@@ -47,43 +58,21 @@ export interface PageSessionStore {
   sweep(before: number): Promise<void>;
 }
 
-/** A session that is open: its key in the database, and its tokens. */
-export interface PageSession {
-  key: string;
-  tokens: PageTokens;
-}
-
-/** The sessions of the page, by the secrets that browsers have. */
-export interface PageSessions {
-  /** Starts a session. */
-  start(tokens: PageTokens): Promise<SessionSecret>;
-  /**
-   * A session with an access token that is valid for some time; it is renewed here where it must be.
-   *
-   * @param secret as it came in: any texts
-   * @param refused an access token that was not accepted and must be replaced
-   * @returns undefined where there is no such session, or it has ended
-   */
-  open(secret: SessionSecret, refused?: string): Promise<PageSession | undefined>;
-  /** Ends a session, here and at the identity provider. */
-  end(secret: SessionSecret): Promise<void>;
-}
-
 /** Options of {@link createPageSessions}. */
 export interface PageSessionsOptions {
   store: PageSessionStore;
   /** `{base_url}`: a session of one server is not one of another. */
   baseUrl: string;
-  /** Renews tokens. @returns undefined where the provider says that the login has ended; rejects where it can't say */
-  refresh: (tokens: PageTokens) => Promise<PageTokens | undefined>;
-  /** Ends the login of tokens at the provider. */
-  revoke: (tokens: PageTokens) => Promise<void>;
+  client: Pick<PageClient, 'refresh' | 'revoke'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   log: Log;
 }
 
-/** How long an access token must still be valid when it is used, in milliseconds; less where it is made for less. */
+/** The sessions of the page, by the secrets that browsers have. */
+export type PageSessions = ReturnType<typeof createPageSessions>;
+
+/** How long an access token must still be valid when it is used, in milliseconds. */
 const TOKEN_MARGIN_MS = 30_000;
 /** How long a replica waits for another that has set about renewing a token before it does so itself, in milliseconds. */
 const RENEWAL_TURN_MS = 15_000;
@@ -94,24 +83,44 @@ const UNUSED_SESSION_MS = 30 * DAY;
 /** How long sessions that have expired are kept, in milliseconds: clocks of replicas differ. */
 const SWEEP_MARGIN = HOUR;
 
-const Tokens = v.object({
-  access: v.string(),
-  refresh: v.optional(v.string()),
-  issuedAt: v.number(),
-  expiresAt: v.number(),
-  refreshExpiresAt: v.optional(v.number()),
-});
-
 /**
  * The sessions of the page (src/README.md, "The page"). The browser has a random secret in two halves; row and encryption key
  * in the database are derived from both (HKDF, RFC 5869). So neither a cookie nor a copy of the database opens a session, and
  * a session ends on every replica when its row is removed.
  */
-export function createPageSessions(options: PageSessionsOptions): PageSessions {
-  const { store, baseUrl, refresh, revoke, now, log } = options;
-  const renewing = new Map<string, Promise<void>>();
+export function createPageSessions({ store, baseUrl, client, now, log }: PageSessionsOptions) {
+  const name = cookieName(baseUrl);
 
-  const { rowOf, seal, unseal } = sealer(baseUrl);
+  /** The secret of a request, any texts; undefined where a half is missing. */
+  function secretIn({ headers }: Request): SessionSecret | undefined {
+    const cookie = parseCookie(headers.get('cookie') ?? '', name)[name];
+    const stored = headers.get(SESSION_HEADER);
+    return cookie === undefined || stored === null ? undefined : { cookie, stored };
+  }
+
+  const derived = ({ cookie, stored }: SessionSecret, purpose: 'row' | 'tokens'): Buffer =>
+    Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
+  const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
+
+  function seal(secret: SessionSecret, tokens: PageTokens): string {
+    const nonce = randomBytes(12);
+    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce);
+    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
+  }
+
+  /** Undefined where the row was changed. */
+  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
+    const bytes = Buffer.from(sealed, 'base64url');
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
+        authTagLength: 16,
+      }).setAuthTag(bytes.subarray(12, 28));
+      return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString());
+    } catch {
+      return undefined;
+    }
+  }
 
   async function read(
     secret: SessionSecret,
@@ -121,10 +130,10 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
     return stored && tokens && { stored, tokens };
   }
 
-  const isDue = ({ issuedAt, expiresAt }: PageTokens): boolean =>
-    expiresAt - now() < Math.min(TOKEN_MARGIN_MS, (expiresAt - issuedAt) / 2);
+  const endOf = ({ refresh: renewable, refreshExpiresAt, expiresAt }: PageTokens): number =>
+    renewable === undefined ? expiresAt : (refreshExpiresAt ?? now() + UNUSED_SESSION_MS);
 
-  /** Renews one version of a session's tokens, or waits until another has. */
+  /** Renews one version of a session's tokens, or waits until another request or replica has: a refresh token can be used once. */
   async function renew(secret: SessionSecret, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
     let seen = stored;
     // Measured by this machine's own waiting, since the clocks of replicas differ.
@@ -138,7 +147,7 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
     }
     let renewed: PageTokens | undefined;
     try {
-      renewed = await refresh(tokens);
+      renewed = await client.refresh(tokens);
     } catch (error) {
       await store.giveBack(stored);
       throw error;
@@ -146,22 +155,12 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
     if (!renewed) return store.remove(stored.key);
     const kept = await store.replace({ ...stored, sealed: seal(secret, renewed), expiresAt: endOf(renewed) });
     // The session was ended meanwhile, and so are the tokens that came after it.
-    if (!kept) await revoke(renewed);
+    if (!kept) await client.revoke(renewed);
   }
-
-  /** One renewal for all requests of this process that wait for it. */
-  function renewOnce(secret: SessionSecret, stored: StoredPageSession, tokens: PageTokens): Promise<void> {
-    const name = `${stored.key} ${stored.version}`;
-    const underWay = renewing.get(name) ?? renew(secret, stored, tokens).finally(() => renewing.delete(name));
-    renewing.set(name, underWay);
-    return underWay;
-  }
-
-  const endOf = ({ refresh: renewable, refreshExpiresAt, expiresAt }: PageTokens): number =>
-    renewable === undefined ? expiresAt : (refreshExpiresAt ?? now() + UNUSED_SESSION_MS);
 
   return {
-    async start(tokens) {
+    /** Starts a session. */
+    async start(tokens: PageTokens): Promise<SessionSecret> {
       const random = (): string => randomBytes(32).toString('base64url');
       const secret = { cookie: random(), stored: random() };
       await store.add({ key: rowOf(secret), sealed: seal(secret, tokens), expiresAt: endOf(tokens) });
@@ -169,69 +168,39 @@ export function createPageSessions(options: PageSessionsOptions): PageSessions {
       return secret;
     },
 
-    async open(secret, refused) {
-      const found = await read(secret);
+    /**
+     * The tokens of a request's session, the access token valid for some time; it is renewed here where it must be.
+     *
+     * @param refused an access token that was not accepted and must be replaced
+     * @returns undefined where there is no such session, or it has ended
+     */
+    async open(request: Request, refused?: string): Promise<PageTokens | undefined> {
+      const secret = secretIn(request);
+      const found = secret && (await read(secret));
       if (!found) return undefined;
       const { stored, tokens } = found;
-      const session = { key: stored.key, tokens };
       const isUsable = tokens.access !== refused && tokens.expiresAt > now();
-      if (isUsable && !isDue(tokens)) return session;
-      if (tokens.refresh === undefined) {
-        if (isUsable) return session;
-        await store.remove(stored.key);
-        return undefined;
-      }
+      const isDue = tokens.refresh !== undefined && tokens.expiresAt - now() < TOKEN_MARGIN_MS;
+      if (isUsable && !isDue) return tokens;
       try {
-        await renewOnce(secret, stored, tokens);
+        await renew(secret, stored, tokens);
       } catch (error) {
         log('error', 'page_tokens_not_renewed', {
           why: error instanceof Error ? error.message : String(error),
         });
         // It is renewed early: while the provider is away, the token is used to its end.
-        if (isUsable) return session;
+        if (isUsable) return tokens;
         throw error;
       }
-      const renewed = await read(secret);
-      return renewed && { key: renewed.stored.key, tokens: renewed.tokens };
+      return (await read(secret))?.tokens;
     },
 
-    async end(secret) {
-      const found = await read(secret);
-      await store.remove(rowOf(secret));
-      if (found) await revoke(found.tokens);
+    /** Ends a request's session, if it has one, here and at the identity provider. */
+    async end(request: Request): Promise<void> {
+      const secret = secretIn(request);
+      const found = secret && (await read(secret));
+      if (secret) await store.remove(rowOf(secret));
+      if (found) await client.revoke(found.tokens);
     },
   };
-}
-
-/** Derives a session's row and encryption key from its secret, and encrypts its tokens. */
-function sealer(baseUrl: string) {
-  const derived = ({ cookie, stored }: SessionSecret, purpose: 'row' | 'tokens'): Buffer =>
-    Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
-  const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
-
-  function seal(secret: SessionSecret, tokens: PageTokens): string {
-    const nonce = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce).setAAD(
-      derived(secret, 'row'),
-    );
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
-  }
-
-  /** Undefined where a server with another base address stored it, or the row was changed. */
-  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
-    const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
-      authTagLength: 16,
-    });
-    try {
-      decipher.setAAD(derived(secret, 'row')).setAuthTag(bytes.subarray(12, 28));
-      const text = Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]);
-      const reading = readJson(text);
-      return reading.ok && v.is(Tokens, reading.value) ? reading.value : undefined;
-    } catch {
-      return undefined;
-    }
-  }
-  return { rowOf, seal, unseal };
 }

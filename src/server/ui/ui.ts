@@ -1,21 +1,18 @@
 import { Hono } from 'hono';
+import { html } from 'hono/html';
 import type { Network } from '../../allocator/network.ts';
+import { formatBandwidth } from '../../contract/bandwidth.ts';
 import { jsonReply } from '../json-reply.ts';
-import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
 import { refusedHere } from './login.ts';
-import { networkPage } from './network-page.ts';
-import { PAGE_HEADERS, pageReply, type Site } from './page.ts';
+import { type Html, PAGE_HEADERS, pageReply } from './page.ts';
 import { LOGGED_OUT } from './passed-requests.ts';
+import { type ServicePagesOptions, waysIn } from './service-pages.ts';
 
 /** Options of {@link createUi}. */
-export interface UiOptions {
-  site: Site;
-  addresses: ServiceAddresses;
-  /** Whether portal and identity provider are on another server. */
-  usesForeignIssuers: boolean;
+export interface UiOptions extends ServicePagesOptions {
   network: Network;
   readFile: ReadPageFile;
   /** The parts that logins to the page need; undefined where there are no logins. */
@@ -68,22 +65,15 @@ const FOREIGN = `This address is for this server's own page. A change needs the 
  * | GET `/ui/api/…`             | the page, and programs; no page of another site                                       |
  * | changes, login and logout   | the page alone: with {@link UI_HEADER}, and where the browser says that it is ours    |
  */
-export function createUi({
-  site,
-  addresses,
-  usesForeignIssuers,
-  network,
-  readFile,
-  access,
-}: UiOptions): Hono {
+export function createUi(options: UiOptions): Hono {
+  const { site, addresses, network, readFile, access } = options;
   const app = new Hono({ strict: false });
   const { origin } = new URL(site.baseUrl);
   const files = createPageFiles(readFile);
   const { sites } = network;
   const links = network.links.map(({ site1, site2, bandwidth }) => ({ site1, site2, bandwidth }));
 
-  const first = () =>
-    pageReply(networkPage({ site, addresses, usesForeignIssuers, sites, links }), {}, PAGE_POLICY);
+  const first = () => pageReply(networkPage(options), {}, PAGE_POLICY);
 
   app.get('/', async ({ req }, next) => (acceptsHtml(req.raw) ? first() : next()));
   if (access) app.get('/ui/callback', first);
@@ -119,4 +109,43 @@ export function createUi({
   }
   app.get('/ui/:file', async ({ req }, next) => (await files(req.raw, req.param('file'))) ?? next());
   return app;
+}
+
+/**
+ * The first page: the network and what is free in it (src/README.md, "The page"). As it is sent it lists sites, links and
+ * capacities, which is all that a browser without JavaScript shows; `page.js` replaces the content of `main`. Code and
+ * style come from addresses of their own, so that the page's policy can refuse everything inline.
+ */
+function networkPage(options: UiOptions): Html {
+  const { site, network } = options;
+  const { sites, links } = network;
+  const { host, pathname } = new URL(site.baseUrl);
+  const at = pathname.replace(/\/$/, '');
+  const served = site.name ?? 'slices-conn';
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Network links – ${served}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${at}/ui/page.css">
+<script type="module" src="${at}/ui/page.js"></script>
+</head>
+<body class="network">
+<header><p class="brand"><strong>${served}</strong> at ${host}</p></header>
+<main>
+<h1>Network links between research sites</h1>
+<noscript><p>With JavaScript this page shows what is free when, and books links. Without it, use the command line below.</p></noscript>
+<table><caption>Links and their capacity</caption>
+<thead><tr><th scope="col">Site</th><th scope="col">Site</th><th scope="col">Capacity</th></tr></thead>
+<tbody>${links.map(({ site1, site2, bandwidth }) => html`<tr><td>${site1}</td><td>${site2}</td><td>${formatBandwidth(bandwidth)}</td></tr>`)}</tbody>
+</table>
+<p>Sites: ${sites.join(', ')}.</p>
+</main>
+<footer>${waysIn(options)}</footer>
+</body>
+</html>
+`;
 }

@@ -1,13 +1,11 @@
-import { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import {
   ATTEMPT_WINDOW,
+  type AttemptLimit,
+  addressLimits,
   createAttemptCounter,
-  createEndpointGuard,
   ENDPOINT_LIMITS,
-  type EndpointGuard,
-  type EndpointLimit,
+  endpointLimits,
 } from '../../../src/server/identity/attempt-limits.ts';
 import { GUESS_LIMITS, guessLimits } from '../../../src/server/identity/device-page.ts';
 import { openStores } from '../../../src/store/stores.ts';
@@ -27,7 +25,6 @@ import {
   send,
   startIdentity,
   startLogin,
-  tally,
   type WireReply,
 } from '../../fixtures/identity.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
@@ -61,7 +58,7 @@ function codesMade(count: number): Record<string, number> {
   return Object.fromEntries(counters.map((counter) => [`/device/auth ${counter}`, count]));
 }
 
-function expectTooMany(reply: WireReply, error: EndpointLimit['error']): void {
+function expectTooMany(reply: WireReply, error: string): void {
   expect(answer(reply)).toBe(`429 ${error}`);
   expect(reply.headers.get('content-type')).toMatch(/^application\/json\b/);
   expect(reply.headers.get('cache-control')).toBe('no-store');
@@ -70,20 +67,6 @@ function expectTooMany(reply: WireReply, error: EndpointLimit['error']): void {
   expect(retryAfter).toBeLessThanOrEqual(ATTEMPT_WINDOW / 1000);
   expect(reply.text).toContain(`Try again in ${retryAfter} s.`);
 }
-
-test('the limits are those that are written down', () => {
-  const shown = Object.entries(ENDPOINT_LIMITS).map(([path, { address, global, counts }]) => [
-    path,
-    counts,
-    address,
-    global,
-  ]);
-  expect(shown).toEqual([
-    ['/device/auth', 'every', 600, 6000],
-    ['/token', 'wrong', 1200, 24_000],
-    ['/token/revocation', 'wrong', 1200, 24_000],
-  ]);
-});
 
 describe.each(postgres.engines)('two servers on one %s database', (_, newDatabase) => {
   async function twoServers(): Promise<[IdentityServer, Provider]> {
@@ -136,16 +119,12 @@ describe.each(postgres.engines)('two servers on one %s database', (_, newDatabas
     expect(await counted(server)).toEqual({
       ...made,
       [`/token ${HERE}`]: 5,
-      // What never came to be looked at is not on the account of all.
-      '/token all': 4,
       [`/token/revocation ${HERE}`]: 1,
-      '/token/revocation all': 1,
     });
   });
 
-  test('refuse an address with too many wrong ones before they look; of all addresses take right ones', async () => {
+  test('refuse an address with too many wrong ones before they look', async () => {
     const [server, replica] = await twoServers();
-    const login = await startLogin(server);
     let { refresh_token: token } = await logIn(server);
     await countedAlready(server, `/token ${HERE}`, 1199);
     token = refreshTokenIn(await refresh(server, token));
@@ -158,16 +137,6 @@ describe.each(postgres.engines)('two servers on one %s database', (_, newDatabas
     // New logins, and the end of others, are counted apart.
     await startLogin(server);
     expect((await revoke(server, 'wrong')).status).toBe(200);
-    await countedAlready(server, `/token ${HERE}`, 0);
-    await countedAlready(server, '/token all', 24_000);
-    await countedAlready(server, '/token/revocation all', 24_000);
-    expect(answer(await poll(replica, login))).toBe('400 authorization_pending');
-    expect(answer(await poll(replica, login))).toBe('400 slow_down');
-    expect(answer(await refresh(replica, token))).toBe('200');
-    for (const target of [server, replica]) {
-      expectTooMany(await refresh(target, 'wrong'), 'slow_down');
-      expectTooMany(await revoke(target, 'wrong'), 'temporarily_unavailable');
-    }
     server.advance(ATTEMPT_WINDOW);
     expect(answer(await refresh(server, 'wrong'))).toBe('400 invalid_grant');
   });
@@ -177,10 +146,10 @@ describe.each(postgres.engines)('two servers on one %s database', (_, newDatabas
     for (let index = 0; index < 5; index += 1) await countedAlready(server, `/token 192.0.2.${index}`, 1);
     server.advance(ATTEMPT_WINDOW);
     await refresh(server, 'wrong');
-    expect(Object.keys(await counted(server)).length).toBe(7);
+    expect(Object.keys(await counted(server)).length).toBe(6);
     server.advance(ATTEMPT_WINDOW + 60_000);
     await refresh(server, 'wrong');
-    expect(Object.keys(await counted(server)).length).toBe(2);
+    expect(Object.keys(await counted(server)).length).toBe(1);
   });
 });
 
@@ -263,26 +232,17 @@ describe.each(postgres.engines)('row 58: device codes on %s', (_, newDatabase) =
   });
 });
 
-describe.each(postgres.engines)('two guards on one %s database', (_, newDatabase) => {
-  const LIMITS: Readonly<Record<string, EndpointLimit>> = {
-    '/codes': { address: 5, global: 12, counts: 'every', error: 'temporarily_unavailable' },
-    '/tokens': { address: 5, global: 12, counts: 'wrong', error: 'slow_down' },
-  };
-  const request = (): IncomingMessage => new IncomingMessage(new Socket());
-
-  async function twoGuards(limits = LIMITS) {
+describe.each(postgres.engines)('two counters on one %s database', (_, newDatabase) => {
+  async function twoCounters() {
     const database = await newDatabase();
     const stores = await Promise.all([openStores(database), openStores(database)]);
-    let clock = NOW;
-    const [one, other] = stores.map(({ identityRecords }) =>
-      createEndpointGuard(identityRecords, () => clock, limits),
-    );
-    if (!one || !other) throw new RangeError('two were opened');
+    const counters = stores.map(({ identityRecords }) => createAttemptCounter(identityRecords, () => NOW));
     return {
       database,
-      guard: (index: number): EndpointGuard => (index % 2 === 0 ? one : other),
-      advance: (milliseconds: number) => {
-        clock += milliseconds;
+      /** What becomes of so many attempts at once, at each counter in turn. */
+      async tried(count: number, limits: (index: number) => readonly AttemptLimit[]) {
+        const all = Array.from({ length: count }, (_each, index) => counters[index % 2]?.(limits(index)));
+        return (await Promise.all(all)).filter((attempt) => attempt?.ok).length;
       },
       close: async () => {
         for (const each of stores) await each.close();
@@ -290,90 +250,39 @@ describe.each(postgres.engines)('two guards on one %s database', (_, newDatabase
     };
   }
 
-  /** Asks once. @returns `in`, or why not */
-  async function tried(guard: EndpointGuard, path: string, address: string, right = false): Promise<string> {
-    const asked = request();
-    const refused = await guard.admit(asked, path, address);
-    if (refused) return refused.error;
-    const answered = await guard.settle(asked, right);
-    return answered ? `looked at, ${answered.error}` : 'in';
-  }
-
-  const many = <Answer>(count: number, work: (index: number) => Promise<Answer>): Promise<Answer[]> =>
-    Promise.all(Array.from({ length: count }, (_each, index) => work(index)));
-
-  test('many at once are counted: from one address, and in all', async () => {
-    const { database, guard, close } = await twoGuards();
-    const one = await many(40, (index) => tried(guard(index), '/codes', '192.0.2.1'));
-    expect(tally(one)).toEqual({ in: 5, temporarily_unavailable: 35 });
-    const all = await many(40, (index) => tried(guard(index), '/codes', `198.51.100.${index}`));
-    expect(tally(all)).toEqual({ in: 7, temporarily_unavailable: 33 });
-    // None of those that were refused is on its address's account.
+  test('many at once are counted: from one address, and in all; what was refused is on no account', async () => {
+    const { database, tried, close } = await twoCounters();
+    const codes = (address: string): AttemptLimit[] => [
+      ...addressLimits('/codes', address, 5),
+      ['/codes all', 12],
+    ];
+    expect(await tried(40, () => codes('192.0.2.1'))).toBe(5);
+    expect(await tried(40, (index) => codes(`198.51.100.${index}`))).toBe(7);
     const counts = await counted({ file: database });
     const own = Object.entries(counts).filter(([key]) => /^\/codes 198\.[\d.]+$/.test(key));
     expect(own.map(([, attempts]) => attempts)).toEqual([1, 1, 1, 1, 1, 1, 1]);
     expect(counts).toMatchObject({ '/codes 192.0.2.1': 5, '/codes all': 12 });
-    // Wrong ones are counted before they are looked at, right ones are given back, and other paths are free.
-    const wrong = await many(40, (index) => tried(guard(index), '/tokens', '192.0.2.1'));
-    expect(tally(wrong)).toEqual({ in: 5, slow_down: 35 });
-    for (let round = 0; round < 30; round += 1) {
-      expect(await tried(guard(round), '/tokens', '192.0.2.2', true)).toBe('in');
-      expect(await tried(guard(round), '/discovery', '192.0.2.1')).toBe('in');
-    }
     await close();
   });
 
   test('addresses of one /64 are one, those of another are not', async () => {
-    const { guard, close } = await twoGuards();
-    for (let index = 0; index < 5; index += 1) {
-      expect(await tried(guard(index), '/tokens', `2001:db8:1:2::${index}`)).toBe('in');
-    }
-    expect(await tried(guard(0), '/tokens', '2001:db8:1:2:ffff::')).toBe('slow_down');
-    expect(await tried(guard(1), '/tokens', '2001:db8:1:3::')).toBe('in');
+    const { tried, close } = await twoCounters();
+    const guesses = (third: number) => (index: number) =>
+      guessLimits(`session ${index}`, `2001:db8:1:${third}::${index}`, { ...GUESS_LIMITS, address: 3 });
+    expect(await tried(5, guesses(2))).toBe(3);
+    expect(await tried(1, guesses(3))).toBe(1);
+    expect(await tried(1300, (index) => endpointLimits('/token', `2001:db8:1:4::${index}`))).toBe(1200);
     await close();
   });
 
   test('codes of one /56 and one /48 never use up the limit of all (THREATS.md 91)', async () => {
-    const { database, guard, close } = await twoGuards({
-      '/codes': { address: 2, global: 12, counts: 'every', error: 'temporarily_unavailable' },
-    });
+    const { database, tried, close } = await twoCounters();
     const from = (address: (index: number) => string) =>
-      many(40, (index) => tried(guard(index), '/codes', address(index)));
-    const in56 = await from((index) => `2001:db8:1:${(0x200 + index).toString(16)}::1`);
-    expect(tally(in56)).toEqual({ in: 2 * 2, temporarily_unavailable: 36 });
-    const in48 = await from((index) => `2001:db8:1:${((index + 4) * 256).toString(16)}::1`);
-    expect(tally(in48)).toEqual({ in: 2 * 2, temporarily_unavailable: 36 });
-    expect(await tried(guard(0), '/codes', '2001:db8:2::1')).toBe('in');
-    expect(await counted({ file: database })).toMatchObject({ '/codes all': 9 });
-    await close();
-  });
-
-  test('guesses of user codes are counted by /64 too', async () => {
-    const database = await newDatabase();
-    const stores = await openStores(database);
-    const counter = createAttemptCounter(stores.identityRecords, () => NOW);
-    const guess = (session: string, address: string) =>
-      counter.count(guessLimits(session, address, { ...GUESS_LIMITS, address: 3 }));
-    const outcomes: boolean[] = [];
-    for (let index = 0; index < 5; index += 1) {
-      outcomes.push((await guess(`session ${index}`, `2001:db8:1:2::${index}`)).ok);
-    }
-    expect(outcomes).toEqual([true, true, true, false, false]);
-    expect((await guess('session', '2001:db8:1:3::1')).ok).toBe(true);
-    await stores.close();
-  });
-
-  test('past the limit of all a wrong one is refused after the look, a right one never', async () => {
-    const { guard, advance, close } = await twoGuards();
-    for (let index = 0; index < 12; index += 1) {
-      expect(await tried(guard(index), '/tokens', `192.0.2.${index}`)).toBe('in');
-    }
-    for (let index = 0; index < 8; index += 1) {
-      expect(await tried(guard(index), '/tokens', '192.0.2.99')).toBe('looked at, slow_down');
-      expect(await tried(guard(index), '/tokens', '192.0.2.99', true)).toBe('in');
-    }
-    advance(ATTEMPT_WINDOW);
-    expect(await tried(guard(0), '/tokens', '192.0.2.99')).toBe('in');
+      tried(40, (index) => [...addressLimits('/codes', address(index), 2), ['/codes all', 12]]);
+    expect(await from((index) => `2001:db8:1:${(0x200 + index).toString(16)}::1`)).toBe(2 * 2);
+    expect(await from((index) => `2001:db8:1:${((index + 4) * 256).toString(16)}::1`)).toBe(2 * 2);
+    expect(await tried(1, () => addressLimits('/codes', '2001:db8:2::1', 2))).toBe(1);
+    expect(await counted({ file: database })).toMatchObject({ '/codes all': 8 });
     await close();
   });
 });

@@ -156,16 +156,6 @@ describe('right codes', () => {
     }
     expect(await guesses(browser, PER_SESSION + 1)).toEqual([...times(PER_SESSION, 400), 429]);
   });
-
-  test('cost nothing either when they were used or have been denied', async () => {
-    const server = await startIdentity();
-    const login = await startLogin(server);
-    const browser = new Browser(server);
-    await approve(login, 'lead', new Browser(server));
-    for (let round = 0; round < PER_SESSION + 3; round += 1)
-      expect((await browser.open(login.verification_uri_complete)).status).toBe(400);
-    expect(browser.problem).toContain('used already');
-  });
 });
 
 /** Polls at these times, in milliseconds after the first. */
@@ -217,14 +207,6 @@ describe('polls', () => {
     const login = await startLogin(server);
     const replies = await Promise.all(Array.from({ length: 10 }, () => poll(server, login)));
     expect(tally(replies.map(answer))).toEqual({ [PENDING]: 1, [SLOW_DOWN]: 9 });
-  });
-
-  test('of an approved code are not held back', async () => {
-    const server = await startIdentity();
-    const login = await startLogin(server);
-    expect(answer(await poll(server, login))).toBe(PENDING);
-    await approve(login, 'lead', new Browser(server));
-    expect(answer(await poll(server, login))).toBe('200');
   });
 
   // 40 polls, 200 s.

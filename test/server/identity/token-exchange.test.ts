@@ -340,7 +340,7 @@ test.each<[string, CiIssuer, Changes[], Changes, string]>([
     github,
     [{ ref: 'refs/heads/dev' }, {}],
     { ref: 'refs/heads/feature' },
-    'The rules have refs refs/heads/dev and refs/heads/main, this job has refs/heads/feature.',
+    'The rules have ref refs/heads/dev and refs/heads/main, this job has refs/heads/feature.',
   ],
   [
     'the nearest rule',

@@ -1,4 +1,3 @@
-import { calculateJwkThumbprint } from 'jose';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import {
@@ -11,10 +10,9 @@ import {
   READ_PAUSE,
   rotateByHand,
 } from '../../../src/server/keys/key-ring.ts';
-import { PUBLISHED_AFTER, PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
+import { PUBLISHED_AHEAD } from '../../../src/server/keys/rotation-rules.ts';
 import { noLog } from '../../../src/server/log.ts';
 import { openStores, type Stores } from '../../../src/store/stores.ts';
-import { generateSigningKey } from '../../../src/tokens/signing-key.ts';
 import { usePostgres } from '../../fixtures/postgres.ts';
 import { DAY, HOUR, NOW } from '../../fixtures/service.ts';
 
@@ -76,47 +74,6 @@ describe.each(postgres.engines)('the keys of replicas on %s', (_, newDatabase) =
     expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([5, 6]);
   });
 
-  test('are read again by the first use after a second', async () => {
-    const [one, other] = [ring(0), ring(1)];
-    expect([await numbers(one), await numbers(other)]).toEqual([[1], [1]]);
-    await rotate();
-    clock += READ_EVERY - 1;
-    expect(await numbers(other)).toEqual([1]);
-    clock += 1;
-    expect(await numbers(other)).toEqual([1, 2]);
-    // An unknown kid reads them sooner, but with a pause.
-    await rotate(true);
-    clock += READ_PAUSE - 1;
-    expect((await other.keys(READ_PAUSE)).length).toBe(2);
-    clock += 1;
-    expect((await other.keys(READ_PAUSE)).map(({ number }) => number)).toEqual([3]);
-    // And when the clock was set back.
-    await rotate();
-    clock -= HOUR;
-    expect(await numbers(other)).toEqual([3, 4]);
-  });
-
-  test('stay as long as their tokens, which any replica may have signed', async () => {
-    const [one, other] = [ring(0), ring(1)];
-    const [first] = await one.keys();
-    if (!first) throw new Error('no key');
-    const expiry = NOW + 30 * DAY + 1;
-    expect(await one.note(first, expiry)).toBe(true);
-    const [kept] = await storeOf(1).keys('portal');
-    expect(kept?.lastExpiry).toBe(NOW + 30 * DAY + HOUR);
-    // A shorter validity changes nothing.
-    const [again] = await other.keys();
-    if (!again) throw new Error('no key');
-    expect(await other.note(again, NOW + DAY)).toBe(true);
-    expect(await storeOf(0).keys('portal')).toEqual([kept]);
-    await rotate();
-    clock = NOW + 30 * DAY + HOUR + PUBLISHED_AFTER - 1;
-    expect(await numbers(other)).toEqual([1, 2]);
-    clock += READ_EVERY;
-    await one.keys();
-    expect((await storeOf(0).keys('portal')).map(({ number }) => number)).toEqual([2]);
-  });
-
   test('are not removed when a longer validity was noted meanwhile', async () => {
     const store = storeOf(0);
     await store.add('portal', await newKey(1, NOW));
@@ -157,43 +114,6 @@ describe.each(postgres.engines)('the keys of replicas on %s', (_, newDatabase) =
     expect(await store.keys('portal')).toMatchObject([{ number: 3, signsFrom: NOW }]);
     await store.add('identity', await newKey(1, NOW));
     expect(await store.keys('portal')).toHaveLength(1);
-  });
-
-  test('a removed key signs no more: noting the signature notices it', async () => {
-    const one = ring(0);
-    const [first] = await one.keys();
-    if (!first) throw new Error('no key');
-    await rotate(true, 1);
-    expect(await one.note(first, NOW + DAY)).toBe(false);
-    expect(await numbers(one)).toEqual([2]);
-  });
-
-  test('are shown with their state', async () => {
-    expect(await rotate()).toEqual([]);
-    const [key] = await ring(0).keys();
-    if (!key) throw new Error('no key');
-    await ring(1).note(key, NOW + 2 * HOUR);
-    const signsFrom = NOW + PUBLISHED_AHEAD;
-    const [first, second, ...others] = await rotate();
-    expect([first, second, ...others]).toEqual([
-      { service: 'portal', kid: key.jwk.kid, state: 'signing', signsFrom: NOW, publishedUntil: undefined },
-      { service: 'portal', kid: expect.any(String), state: 'next', signsFrom, publishedUntil: undefined },
-    ]);
-    clock = signsFrom;
-    expect(await rotate()).toMatchObject([
-      { kid: key.jwk.kid, state: 'old', publishedUntil: NOW + 2 * HOUR + PUBLISHED_AFTER },
-      { kid: second?.kid, state: 'signing' },
-      { state: 'next' },
-    ]);
-  });
-
-  test('have their thumbprint as kid; what was stored under another kid keeps it', async () => {
-    const jwk = await generateSigningKey('key1');
-    await storeOf(0).add('portal', { number: 1, signsFrom: NOW, lastExpiry: 0, jwk });
-    await rotate();
-    const [kept, made] = await ring(1).keys();
-    if (!made) throw new Error('no key');
-    expect([kept?.jwk.kid, made.jwk.kid]).toEqual(['key1', await calculateJwkThumbprint(made.jwk)]);
   });
 
   test('row 43: an expiry whose commit is unknown is not reported as the caller’s unknown outcome', async () => {

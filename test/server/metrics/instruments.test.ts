@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Counter, expositionText, Gauge, Histogram } from '../../../src/server/metrics/instruments.ts';
+import { Counter, expositionText, Histogram } from '../../../src/server/metrics/instruments.ts';
 import { anyText } from '../../fixtures/any-text.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 
@@ -38,8 +38,8 @@ test('any text in a label or in the help can be read back (property)', () => {
 test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])(
   '%d can be read back',
   (value) => {
-    const gauge = new Gauge({ name: 'a_gauge', help: '' });
-    gauge.set(value);
+    const gauge = new Counter({ name: 'a_gauge', help: '', type: 'gauge' });
+    gauge.add({}, value);
     expect(sampleOf(parseExposition(expositionText([gauge.family()])), 'a_gauge')).toBe(value);
   },
 );
@@ -66,16 +66,5 @@ describe('a histogram', () => {
     expect(buckets).toEqual([1, 3, 5, 6]);
     expect(sampleOf(found, 'sizes_sum')).toBe(17);
     expect(sampleOf(found, 'sizes_count')).toBe(6);
-  });
-
-  test('is well formed for any values (property)', () => {
-    fc.assert(
-      fc.property(fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), (values) => {
-        const sizes = new Histogram({ name: 'sizes', help: '' }, [0, 0.5, 10], [{}]);
-        for (const value of values) sizes.observe(value);
-        const found = parseExposition(expositionText([sizes.family()]));
-        expect(sampleOf(found, 'sizes_count')).toBe(values.length);
-      }),
-    );
   });
 });

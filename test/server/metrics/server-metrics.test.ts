@@ -101,23 +101,17 @@ test('commits, faults of the store and of key sets; counters are 0 before anythi
 test('the process itself', () => {
   let resets = 0;
   const families = processFamilies({
-    memory: () => ({ rss: 1, heapUsed: 2, heapTotal: 3, external: 4 }),
-    cpu: () => ({ user: 1_500_000, system: 500_000 }),
-    uptime: () => 10,
-    now: () => 1_000_000,
-    loopDelay: {
-      mean: Number.NaN,
-      max: 3e9,
-      percentile: (percent) => percent * 1e9,
-      reset: () => {
-        resets += 1;
-      },
+    mean: Number.NaN,
+    max: 3e9,
+    percentile: (percent) => percent * 1e9,
+    reset: () => {
+      resets += 1;
     },
   });
   const found = parseExposition(expositionText(families));
-  expect(sampleOf(found, 'process_cpu_seconds_total')).toBe(2);
-  expect(sampleOf(found, 'process_start_time_seconds')).toBe(990);
-  expect(sampleOf(found, 'process_resident_memory_bytes')).toBe(1);
+  expect(sampleOf(found, 'process_cpu_seconds_total')).toBeGreaterThan(0);
+  expect(sampleOf(found, 'process_start_time_seconds')).toBeLessThan(Date.now() / 1000);
+  expect(sampleOf(found, 'process_resident_memory_bytes')).toBeGreaterThan(1_000_000);
   expect(sampleOf(found, 'nodejs_eventloop_lag_mean_seconds')).toBe(0);
   expect(sampleOf(found, 'nodejs_eventloop_lag_p99_seconds')).toBe(99);
   expect(resets).toBe(1);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import { EVENT_PAUSE } from '../../../src/contract/event-streams.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
-import { cookieName } from '../../../src/server/ui/login.ts';
+import { cookieName } from '../../../src/server/ui/sessions.ts';
 import { booking } from '../../fixtures/service.ts';
 import { IDS, keySetOf, makeToken, NOW } from '../../fixtures/tokens.ts';
 import { experiment, KEY_SETS, LOGIN, loginKey, PORTAL, portalKey, user } from '../../fixtures/trusting.ts';
