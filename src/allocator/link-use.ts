@@ -268,23 +268,6 @@ export class LinkUse {
     return found;
   }
 
-  /** The last start up to which a demand that is accepted at a first one would be accepted at each instant, within its window. */
-  *lastStart({ start: first, end, bandwidth, duration, tenant }: Sought): Steps<number> {
-    const limits = this.#limits(bandwidth, tenant);
-    if (!limits) return first;
-    yield* this.cover({ start: first, end });
-    let last = this.#loadUntil({ start: first, end }, limits) - duration;
-    for (const tags of this.#tags) {
-      for (let start = first; start <= last; ) {
-        const sameTag = tags.freeUntil(start) - duration;
-        // Another tag may be free from then on.
-        start = sameTag + 1;
-        if (start <= last && tags.earliest(start, duration) > start) last = sameTag;
-      }
-    }
-    return last;
-  }
-
   /** The bandwidth that is free over a period for a new reservation, step by step. @param tenant whose share is a limit too */
   *freeSteps(period: Period, tenant?: string): Steps<FreeStep[]> {
     yield* this.cover(period);

@@ -1,5 +1,5 @@
 import type { Demand } from './demand.ts';
-import { roundUp } from './fastest.ts';
+import { durationOf, roundUp, slowestRate } from './fastest.ts';
 import {
   firstStart,
   isEnough,
@@ -11,7 +11,6 @@ import {
 } from './offers.ts';
 import type { RoutePlan, Sending } from './route-use.ts';
 import { type Steps, TooMuchError } from './steps.ts';
-import { durationOf, slowestRate } from './transfer.ts';
 
 /** A search that the service is asked for: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
 export type Search = { duration: number } | { volume: number };

@@ -179,8 +179,6 @@ export interface Locks {
 
 /** A transaction that holds its {@link Locks} from before its first read. */
 export interface StoreTransaction extends StoreReading {
-  /** How many pieces of work share the transaction and its commit; 0 but for the first of them. */
-  readonly together: number;
   /**
    * Writes what was decided, in few statements, once in a transaction. Each change moves each link of its reservation to
    * its next version; all are locked, and so are its keys. When it writes a key, it also deletes keys that expired by `now`,
@@ -205,11 +203,8 @@ export interface ReservationQuery {
 
 /** Where reservations are kept (allocator/README.md, "Storage"). What it reads itself is what was committed last. */
 export interface ReservationStore extends StoreReading {
-  /**
-   * Whether work that waits at the same time shares a transaction by itself, one after the other: each sees the changes of those
-   * before it.
-   */
-  readonly sharesCommits: boolean;
+  /** Whether one transaction runs at a time, whatever its links. */
+  readonly hasOneWriter: boolean;
   /**
    * Runs `work` in a transaction that holds its locks from before its first read. Commits when `work`
    * resolves, rolls its changes back when it rejects: all or none.

@@ -1,4 +1,3 @@
-import type { Period } from './demand.ts';
 import { LinkUse } from './link-use.ts';
 import type { Network } from './network.ts';
 import {
@@ -45,7 +44,7 @@ export interface ViewOptions {
   network: Pick<Network, 'byId'>;
   /** See {@link LinkUse}. */
   maxShare?: number | undefined;
-  /** Where rows are read at first. */
+  /** Where rows are read. */
   reading: Pick<StoreReading, 'overlapping'>;
 }
 
@@ -80,8 +79,6 @@ export class LinksView {
   /** When it is decided, in milliseconds. */
   readonly now: number;
   readonly #options: ViewOptions;
-  /** Where rows are read. */
-  reading: Pick<StoreReading, 'overlapping'>;
   #known: Known;
   readonly #uses = new Map<string, LinkUse>();
   /** The functions that undo the changes, in the order of the changes. */
@@ -91,7 +88,6 @@ export class LinksView {
   constructor(now: number, options: ViewOptions) {
     this.now = now;
     this.#options = options;
-    this.reading = options.reading;
     this.#known = {
       versions: new Map(),
       records: new Map(),
@@ -125,11 +121,10 @@ export class LinksView {
   use(id: string): LinkUse {
     const known = this.#uses.get(id);
     if (known) return known;
-    const { network, maxShare: share } = this.#options;
+    const { network, maxShare: share, reading } = this.#options;
     const link = network.byId(id);
     if (!link) throw new RangeError(`there is no link ${id}`);
-    const read = (period: Period) => this.reading.overlapping(id, period);
-    const use = new LinkUse(id, link, { share, read });
+    const use = new LinkUse(id, link, { share, read: (period) => reading.overlapping(id, period) });
     this.#uses.set(id, use);
     return use;
   }

@@ -88,7 +88,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
   const told = new Set<() => void>();
   return {
     ...storeReading(reader),
-    sharesCommits: locking.sharesCommits,
+    hasOneWriter: locking.hasOneWriter,
     async changeLinks(locks, work) {
       const answer = await changeLinks(database, locking, locks, work);
       for (const tell of told) tell();
@@ -172,7 +172,6 @@ async function changeLinks<Answer>(
       if (names.length > 0) await locking.lockNames(sql, names);
       return work({
         ...storeReading(sql),
-        together: sql.together,
         versions: async (ids = links) => ids.map((id) => versions.get(id) ?? unchanged(id)),
         write: (decided, now) => write(sql, locking, { versions, decided, now }),
       });

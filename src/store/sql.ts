@@ -82,8 +82,6 @@ export function insertInto(table: string, columns: string, onConflict = ''): Sql
 
 /** The statements of one transaction. */
 export interface SqlTransaction extends SqlStatements {
-  /** How many pieces of work share the transaction, where this one is the first of them; else 0. */
-  readonly together: number;
   /** Inserts rows, in their order. */
   insert(into: SqlInsert, rows: readonly object[]): Promise<void>;
   /**
@@ -154,8 +152,8 @@ export interface Locking {
   lock(sql: SqlStatements, link: string): Promise<LinkVersion | undefined>;
   /** Locks names until the transaction ends, in their order. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
-  /** Whether work that waits at the same time shares commits, whatever its links. */
-  sharesCommits: boolean;
+  /** Whether one transaction runs at a time, whatever its links. */
+  hasOneWriter: boolean;
   /** Deletes idempotency keys that expired by `$now`, the oldest first and `$most` at most. */
   deleteExpiredKeys: string;
 }

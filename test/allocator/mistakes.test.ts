@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Demand, TAG_PLACES, type Tags } from '../../src/allocator/demand.ts';
+import { yieldToEventLoop } from '../../src/allocator/event-loop.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { Decided, ReservationRecord, ReservationStore } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
@@ -533,6 +534,8 @@ function checkThenInsert(store: ReservationStore): ReservationStore {
       const answer = await store.changeLinks(links, (transaction) =>
         work({ ...transaction, write: async (...given) => void written.push(given) }),
       );
+      // The other allocator decides meanwhile.
+      await yieldToEventLoop();
       for (const given of written) await store.changeLinks(links, (later) => later.write(...given));
       return answer;
     },

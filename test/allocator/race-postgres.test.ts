@@ -83,7 +83,7 @@ describe('bookings that race on PostgreSQL', () => {
     const unlocked: Locking = {
       lock: (sql, id) => sql.first(READ_LINK, { link: id }),
       lockNames: async () => undefined,
-      sharesCommits: false,
+      hasOneWriter: false,
       deleteExpiredKeys: '',
     };
     let decided = 0;

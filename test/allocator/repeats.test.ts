@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
+import { yieldToEventLoop } from '../../src/allocator/event-loop.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore, StoreTransaction, WrittenChange } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
@@ -306,6 +307,8 @@ function remembersLater(store: ReservationStore): ReservationStore {
           },
         }),
       );
+      // The other allocator decides meanwhile.
+      await yieldToEventLoop();
       await store.changeLinks(links, async (inner) => {
         for (const [change, now] of later) {
           const taken = change.key && (await inner.findKey(change.key, now));

@@ -277,7 +277,7 @@ export class PostgresDatabase implements SqlDatabase {
       let answer: Answer;
       const history = this.#histories.of(client);
       try {
-        [answer] = await Promise.all([work({ ...sql, insert, finish, together: 1 }), begun]);
+        [answer] = await Promise.all([work({ ...sql, insert, finish }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
         if (history !== this.history) throw new StoreUnavailableError(DATABASE_UNUSABLE);
       } catch (error) {
@@ -389,7 +389,7 @@ export const POSTGRES_LOCKING: Locking = {
     // The second sees a row that was made after the first had looked, and that is not locked.
     return locked && row;
   },
-  sharesCommits: false,
+  hasOneWriter: false,
   async lockNames(sql, names) {
     await Promise.all(
       names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($name, 0))', { name })),
