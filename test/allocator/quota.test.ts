@@ -136,13 +136,6 @@ describe.each([
       granted([await book(allocator, later), await book(allocator, later), await book(allocator, later)]),
     ).toBe(2);
   });
-
-  test('gets the replay of an accepted request although its quota is used up', async () => {
-    const allocator = start({ maxLive: 1, maxShare: 10 });
-    const request = { ...ASKED, key: 'k', fingerprint: 'f' };
-    const first = await allocator.create(request);
-    expect(await allocator.create(request)).toMatchObject({ ...first, replayed: true });
-  });
 });
 
 test.each([

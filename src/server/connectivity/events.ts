@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { EVENT_PAUSE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
 import { authenticateCaller, authorise, type ServiceTrust } from '../credentials.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { ProblemError, refusal, tooMany } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 import {
   cursorFrame,
@@ -71,7 +71,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       own >= MOST_OF_USER ? 'You have' : open.size >= MOST_STREAMS ? 'This server has' : undefined;
     if (whose === undefined) return;
     const msg = `${whose} ${own >= MOST_OF_USER ? own : open.size} open streams of events, and no more are opened. Try again in ${ASK_AGAIN_S} s.`;
-    throw new ProblemError([{ code: 'too_many_requests', msg }], {}, ASK_AGAIN_S);
+    throw tooMany(msg, ASK_AGAIN_S);
   };
 
   return {
