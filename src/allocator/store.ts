@@ -128,12 +128,12 @@ export interface StoreReading {
   versions(links?: readonly string[]): Promise<LinkVersion[]>;
   /** What is held of a link at some instant of a period, `MAX_ROWS` and one more at most. */
   overlapping(link: string, period: Period): Promise<HeldReservation[]>;
-  /** Those of the reservations that were not deleted. */
-  read(ids: readonly string[]): Promise<ReservationRecord[]>;
-  /** Counts the reservations of tenants that have not ended at `now`. */
-  countLive(tenants: readonly string[], now: number): Promise<Map<string, number>>;
-  /** The ids of the reservations that have these names and have not ended at `now`, by {@link textOfName}. */
-  findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
+  /** A reservation that was not deleted. */
+  find(id: string): Promise<ReservationRecord | undefined>;
+  /** Counts the reservations of a tenant that have not ended at `now`. */
+  countLive(tenant: string, now: number): Promise<number>;
+  /** The id of the reservation that has a name and has not ended at `now`. */
+  findName(name: ReservationName, now: number): Promise<string | undefined>;
   /** The outcome that a key stands for, on any link; undefined when it is free at `now`. */
   findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
 }
@@ -242,8 +242,6 @@ export interface ReservationStore extends StoreReading {
    * @returns ends that
    */
   onCommit(tell: () => void): () => void;
-  /** A reservation that was not deleted. */
-  find(id: string): Promise<ReservationRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ListedReservation[]>;
   /** How many reservations that have not ended at `now` hold something of a link that is not among these. */

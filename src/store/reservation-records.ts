@@ -7,13 +7,22 @@ import type {
   ReservationQuery,
   ReservationRecord,
 } from '../allocator/store.ts';
-import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
-import type { SqlReader, SqlValues } from './sql.ts';
+import { RESERVATION_TEXTS, type ReservationText } from '../contract/reservation-texts.ts';
+import type { SqlReader } from './sql.ts';
 
-/** A row for each hop, its columns in the order in which {@link toRecord} reads them. */
-const RECORDS = `r.id, hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')},
-  r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.experiment, r.created_by, r.created_ms, hop.version, r.tenant,
-  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')}, r.deleted_ms`;
+/** A row for each hop: the reservation, with what it holds there. */
+const RECORDS = `r.id, r.site1, r.site2, r.start_ms AS start, r.end_ms AS "end", r.bandwidth, r.experiment,
+  r.created_by AS "createdBy", r.created_ms AS "createdAt", hop.version, r.tenant,
+  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')},
+  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}, r.deleted_ms AS "deletedAt"`;
+
+interface HopRow
+  extends Omit<ReservationRecord, 'hops' | ReservationText>,
+    Record<ReservationText, string | null>,
+    Tags {
+  link: string;
+  deletedAt: number | null;
+}
 
 /** Reads reservations with their hops, by id. In a subquery as a table, they would be sorted once more. */
 function rowsOf(condition: string): string {
@@ -25,7 +34,7 @@ const ONE = rowsOf('r.id = $id AND r.deleted_ms IS NULL');
 
 /** A reservation that was not deleted. */
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  return grouped(await sql.arrays(ONE, { id }))[0];
+  return grouped(await sql.all<HopRow>(ONE, { id }))[0];
 }
 
 /** How many reservations are read at once: with eight hops each, some milliseconds. */
@@ -69,8 +78,8 @@ export async function changedRecords(
     most = Number.MAX_SAFE_INTEGER,
   }: { link: string; since: number; experiment?: string; most?: number },
 ): Promise<ChangedReservation[]> {
-  const rows = await sql.arrays(CHANGED, { link, since, experiment, most });
-  const deleted = new Set(rows.flatMap((row) => (row.at(-1) === null ? [] : [row[0]])));
+  const rows = await sql.all<HopRow>(CHANGED, { link, since, experiment, most });
+  const deleted = new Set(rows.flatMap(({ id, deletedAt }) => (deletedAt === null ? [] : id)));
   return grouped(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
 }
 
@@ -90,8 +99,8 @@ export async function recordsEndingAfter(
   const records: ReservationRecord[] = [];
   for (;;) {
     const after = records.at(-1)?.id ?? '';
-    const rows = await sql.arrays(ENDING_AFTER, { experiment, after, instant, count: READ_AT_ONCE });
-    const found = grouped(rows);
+    const given = { experiment, after, instant, count: READ_AT_ONCE };
+    const found = grouped(await sql.all<HopRow>(ENDING_AFTER, given));
     records.push(...found);
     if (found.length < READ_AT_ONCE) return records;
     if (slices.isOver) await slices.next();
@@ -99,69 +108,30 @@ export async function recordsEndingAfter(
 }
 
 /** @param rows of hops, those of a reservation one after the other */
-function grouped(rows: readonly SqlValues[]): ReservationRecord[] {
+function grouped(rows: readonly HopRow[]): ReservationRecord[] {
   const records: ReservationRecord[] = [];
   for (const row of rows) {
+    const {
+      link,
+      site1_s_tag,
+      site1_c_tag,
+      site2_s_tag,
+      site2_c_tag,
+      deletedAt: _,
+      name,
+      description,
+      ...rest
+    } = row;
+    const hop: Hop = { link, tags: { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } };
     const last = records.at(-1);
-    if (last && last.id === row[0]) last.hops = [...last.hops, hopOf(row)];
-    else records.push(toRecord(row));
+    if (last?.id === row.id) last.hops = [...last.hops, hop];
+    else
+      records.push({
+        ...rest,
+        hops: [hop],
+        ...(name === null ? {} : { name }),
+        ...(description === null ? {} : { description }),
+      });
   }
   return records;
 }
-
-function hopOf([, link, s1, c1, s2, c2]: SqlValues): Hop {
-  return { link: String(link), tags: tagsIn([s1, c1, s2, c2]) };
-}
-
-/** The tags of a row. @param values of its columns of tags, in the order of {@link TAG_PLACES} */
-export function tagsIn([s1, c1, s2, c2]: SqlValues): Tags {
-  return {
-    site1_s_tag: Number(s1),
-    site1_c_tag: Number(c1),
-    site2_s_tag: Number(s2),
-    site2_c_tag: Number(c2),
-  };
-}
-
-function toRecord(row: SqlValues): ReservationRecord {
-  const [
-    id,
-    ,
-    ,
-    ,
-    ,
-    ,
-    site1,
-    site2,
-    start,
-    end,
-    bandwidth,
-    experiment,
-    createdBy,
-    createdAt,
-    version,
-    tenant,
-  ] = row;
-  const record: ReservationRecord = {
-    id: String(id),
-    site1: String(site1),
-    site2: String(site2),
-    hops: [hopOf(row)],
-    start: Number(start),
-    end: Number(end),
-    bandwidth: Number(bandwidth),
-    experiment: String(experiment),
-    createdBy: String(createdBy),
-    createdAt: Number(createdAt),
-    version: Number(version),
-    tenant: String(tenant),
-  };
-  for (const [index, text] of RESERVATION_TEXTS.entries()) {
-    const value = row[TEXTS_FROM + index];
-    if (value !== null) record[text] = String(value);
-  }
-  return record;
-}
-
-/** Where the texts begin in a row. */
-const TEXTS_FROM = 16;

@@ -20,13 +20,7 @@ import { jsonText } from '../contract/visible-text.ts';
 import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
 import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
-import {
-  changedRecords,
-  listAnswers,
-  readRecord,
-  recordsEndingAfter,
-  tagsIn,
-} from './reservation-records.ts';
+import { changedRecords, listAnswers, readRecord, recordsEndingAfter } from './reservation-records.ts';
 import { overlapping, spanOf } from './spans.ts';
 import {
   insertInto,
@@ -118,7 +112,6 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         }
         return { version, history: sql.history };
       }),
-    find: (id) => readRecord(reader, id),
     list: (query) => listAnswers(reader, query),
     async countBeside(links, now) {
       const known = links.map((_, index) => `$${index}`).join(', ');
@@ -213,33 +206,23 @@ function storeReading(sql: SqlReader): StoreReading {
 
     findKey: (key, now) => findKey(sql, key, now),
 
-    async read(ids) {
-      const found = await Promise.all(ids.map((id) => readRecord(sql, id)));
-      return found.flatMap((record) => record ?? []);
+    find: (id) => readRecord(sql, id),
+
+    async countLive(tenant, now) {
+      const row = await sql.first<{ live: number }>(
+        'SELECT count(*) AS live FROM reservation WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now',
+        { tenant, now },
+      );
+      return row?.live ?? 0;
     },
 
-    async countLive(tenants, now) {
-      const counted = tenants.map(async (tenant): Promise<[string, number]> => {
-        const row = await sql.first<{ live: number }>(
-          `SELECT count(*) AS live FROM reservation
-           WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now`,
-          { tenant, now },
-        );
-        return [tenant, row?.live ?? 0];
-      });
-      return new Map(await Promise.all(counted));
-    },
-
-    async findNames(names, now) {
-      const found = names.map(async (each): Promise<[string, string][]> => {
-        const row = await sql.first<{ id: string }>(
-          `SELECT id FROM reservation
-           WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
-          { ...each, now },
-        );
-        return row ? [[textOfName(each), row.id]] : [];
-      });
-      return new Map((await Promise.all(found)).flat());
+    async findName(named, now) {
+      const row = await sql.first<{ id: string }>(
+        `SELECT id FROM reservation
+         WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
+        { ...named, now },
+      );
+      return row?.id;
     },
   };
 }
@@ -303,7 +286,12 @@ function heldOf([id, start, end, bandwidth, s1, c1, s2, c2, tenant]: SqlValues):
     start: Number(start),
     end: Number(end),
     bandwidth: Number(bandwidth),
-    tags: tagsIn([s1, c1, s2, c2]),
+    tags: {
+      site1_s_tag: Number(s1),
+      site1_c_tag: Number(c1),
+      site2_s_tag: Number(s2),
+      site2_c_tag: Number(c2),
+    },
     tenant: String(tenant),
   };
 }
