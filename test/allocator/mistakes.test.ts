@@ -215,45 +215,6 @@ describe('mistake: state kept only in memory', () => {
     expect(await other.delete(first.id, { by: 'user' })).toBe(true);
     expect(await book(one, more)).toMatchObject({ ok: true, record: { hops: [{ tags: tags(1) }] } });
   });
-
-  test.each([
-    { fault: 'is rolled back at its commit', failing: rollsBack, kept: false },
-    { fault: 'commits, and the answer is lost', failing: commitsAndThrows, kept: true },
-  ])('after an operation that $fault, decisions agree with the database', async ({ failing, kept }) => {
-    const faults = { next: false };
-    const allocator = start({ store: failing(opened.store, faults) });
-    const first = await booked(allocator, { start: 10, end: 20, bandwidth: 300 });
-    const failed = async (work: () => Promise<unknown>): Promise<void> => {
-      faults.next = true;
-      await expect(work()).rejects.toThrow('on purpose');
-      expect(faults.next).toBe(false);
-    };
-    /** Expects the answers of a fresh allocator. */
-    const agrees = async (): Promise<void> => {
-      for (const bandwidth of [1, 101, 401, 701, 1000]) {
-        const demand = { start: 10, end: 20, bandwidth };
-        expect(decisionOf(await book(allocator, demand, true))).toEqual(
-          decisionOf(await book(start(), demand, true)),
-        );
-      }
-      expect(await sweep(opened, ID, smallLink())).toEqual([]);
-    };
-
-    await failed(() => book(allocator, { start: 10, end: 20, bandwidth: 600 }));
-    await agrees();
-    expect(await opened.rows('SELECT count(*) AS n FROM reservation')).toEqual([{ n: kept ? 2 : 1 }]);
-
-    await failed(() => update(allocator, first.id, { bandwidth: 200 }));
-    await agrees();
-    expect(await opened.store.find(first.id)).toMatchObject({ bandwidth: kept ? 200 : 300 });
-
-    await failed(() => allocator.delete(first.id, { by: 'user' }));
-    await agrees();
-    expect(await opened.store.find(first.id)).toEqual(kept ? undefined : first);
-
-    expect(await book(allocator, { start: 10, end: 20, bandwidth: 100 })).toMatchObject({ ok: true });
-    await agrees();
-  });
 });
 
 /** A calendar in memory evicts ended reservations. A decision about that time has to read them again. */
@@ -313,11 +274,6 @@ async function update(
   return allocator?.update(id, change, { by: 'user', expiry: EXPIRY, check: () => undefined });
 }
 
-/** An outcome without the members that differ in each decision. */
-function decisionOf(outcome: Outcome): unknown {
-  return outcome.ok ? outcome.record.hops : outcome.refusals;
-}
-
 async function answerOf(outcome: Promise<Outcome>): Promise<RaceAnswer> {
   try {
     const answer = await outcome;
@@ -349,41 +305,6 @@ function wide(shape: Partial<Link>): Link {
 
 function tags(tag: number): Tags {
   return { site1_s_tag: tag, site1_c_tag: tag, site2_s_tag: tag, site2_c_tag: tag };
-}
-
-/** When `next` is set, the next change fails once. */
-interface Faults {
-  next: boolean;
-}
-
-/** A store whose commit fails: it rolls back all that was written. */
-function rollsBack(store: ReservationStore, faults: Faults): ReservationStore {
-  return {
-    ...store,
-    changeLinks: (links, work) =>
-      store.changeLinks(links, async (transaction) => {
-        const answer = await work(transaction);
-        if (faults.next) fail(faults);
-        return answer;
-      }),
-  };
-}
-
-/** A store that commits, and then loses the connection. */
-function commitsAndThrows(store: ReservationStore, faults: Faults): ReservationStore {
-  return {
-    ...store,
-    changeLinks: async (links, work) => {
-      const answer = await store.changeLinks(links, work);
-      if (faults.next) fail(faults);
-      return answer;
-    },
-  };
-}
-
-function fail(faults: Faults): never {
-  faults.next = false;
-  throw new Error('on purpose');
 }
 
 /** A store with the mistake: it reads and decides in one transaction, and writes in another. */

@@ -156,18 +156,6 @@ test('two replicas update different members of one reservation, and neither chan
   expect(await sweep(opened, ID, link)).toEqual([]);
 });
 
-test('many requests of two processes under one key make one reservation, and every answer names it', async () => {
-  const link = smallLink(WIDE);
-  const order = { path, link, key: 'k', book: Array.from({ length: 10 }, () => ALL) };
-  const answers = await race([
-    { ...order, name: 'one' },
-    { ...order, name: 'other' },
-  ]);
-  const live = await liveIds();
-  expect(live).toHaveLength(1);
-  expect(idsOf(answers)).toEqual(Array.from({ length: 20 }, () => live[0]));
-});
-
 test('one key for two links at once, by two processes: one of them is booked', async () => {
   const links = [smallLink(WIDE), { ...smallLink(WIDE), site1: 'c', site2: 'd' }];
   const answers = await race(
