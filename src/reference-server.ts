@@ -28,6 +28,7 @@ import {
 import { createListener } from './server/listener.ts';
 import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
+import { createOwnership } from './server/ownership.ts';
 import {
   builtInDirectory,
   checkDirectory,
@@ -48,9 +49,9 @@ import {
   type ForeignIssuers,
   foreignAddresses,
   foreignTrust,
-  ownershipAmong,
   ownTrust,
   soleIssuer,
+  trustedIssuers,
 } from './server/trust.ts';
 import { createPageAccess, foreignPageProvider, pageCallback } from './server/ui/access.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
@@ -302,7 +303,10 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   const sessions = createSessions(stores.identityRecords, stores.ciRules, now);
   const trust: ServiceTrust =
     trustInForeign && options.trust
-      ? { ...trustInForeign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
+      ? {
+          ...trustInForeign,
+          ownership: createOwnership(stores.owners, trustedIssuers(options.trust), stores.history),
+        }
       : {
           ...ownTrust(issuers, addresses.connectivity, now),
           isLive: sessions.isLive,
