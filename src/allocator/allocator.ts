@@ -127,17 +127,10 @@ export class Allocator {
    */
   async change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
     const { keyed, earliest, askedBy } = terms;
-    const tried = items.map((item) => this.#overShortest(item));
-    const shortest = tried.map(({ item }) => item);
-    const isOnly = tried.every((each) => each.isOnly);
-    const list = isOnly ? shortest : items;
+    const list = items.map((item) => this.#overOnly(item));
     if (terms.dryRun) return (await this.#rehearse(list, terms)).answer;
     const isSearch = earliest !== undefined || list.some(isSearched);
-    if (isOnly && !isSearch) return this.#makeOrExplain(list, { keyed }, askedBy);
-    if (!isSearch && shortest.every((item) => !isOpen(item))) {
-      const outcome = await this.#make(shortest, { keyed, tentative: true });
-      if (!isRefusedByLinks(outcome)) return outcome;
-    }
+    if (!isSearch && !list.some(isOpen)) return this.#makeOrExplain(list, { keyed }, askedBy);
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
@@ -238,13 +231,13 @@ export class Allocator {
     return decisions;
   }
 
-  /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
-  #overShortest(item: ChangeItem): { item: ChangeItem; isOnly: boolean } {
-    if (item.action !== 'create' || item.request.route) return { item, isOnly: true };
-    const [shortest, next] = allowedRoutes(this.#options.network, item.request);
-    if (!shortest || shortest.length === next?.length) return { item, isOnly: false };
-    const route = shortest.map(({ site1, site2 }) => linkId(site1, site2));
-    return { item: { ...item, request: { ...item.request, route } }, isOnly: next === undefined };
+  /** A create over the only route that it may take; where there are several, as it is. */
+  #overOnly(item: ChangeItem): ChangeItem {
+    if (item.action !== 'create' || item.request.route) return item;
+    const [only, another] = allowedRoutes(this.#options.network, item.request);
+    if (!only || another) return item;
+    const route = only.map(({ site1, site2 }) => linkId(site1, site2));
+    return { ...item, request: { ...item.request, route } };
   }
 
   /**

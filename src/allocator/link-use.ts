@@ -101,7 +101,7 @@ export class LinkUse {
     });
     if (rows.length + this.#rows.size > MAX_ROWS) throw new TooMuchError();
     for (const [index, row] of rows.entries()) {
-      if (!this.#own.has(row.id) && !this.#rows.has(row.id)) this.#hold(row);
+      if (!this.#own.has(row.id) && !this.#rows.has(row.id)) this.#rows.set(row.id, row);
       if (index % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) yield;
     }
     const apart = ({ start, end }: Period): boolean => end < period.start || start > period.end;
@@ -125,7 +125,7 @@ export class LinkUse {
   /** Adds a reservation, in place of what was held under its id. */
   put(row: HeldReservation): void {
     this.remove(row.id);
-    this.#hold(row);
+    this.#rows.set(row.id, row);
     this.#load?.add(row);
     this.#changed();
   }
@@ -136,17 +136,12 @@ export class LinkUse {
     const row = this.#rows.get(id);
     if (!row) return;
     this.#rows.delete(id);
-    for (const tags of this.#tags) tags.count(row, -1);
     this.#load?.add(row, -1);
     this.#changed();
   }
 
-  #hold(row: HeldReservation): void {
-    this.#rows.set(row.id, row);
-    for (const tags of this.#tags) tags.count(row, 1);
-  }
-
   #changed(): void {
+    for (const tags of this.#tags) tags.changed();
     this.#tagged = undefined;
     this.#ofTenants.clear();
   }

@@ -52,9 +52,8 @@ export function* judge(demand: Demand, terms: OfferTerms): Steps<Judgement> {
  * @param window its bandwidth is that of the period, or the most that the transfer may use
  */
 export function judgeSearch(window: Demand, search: Search, terms: OfferTerms): Steps<Judgement> {
-  return 'duration' in search
-    ? earliestIn(window, search.duration, terms)
-    : fastestIn(window, search.volume, terms);
+  if ('duration' in search) return earliestIn(window, search.duration, terms);
+  return fastestIn(window, search.volume, terms);
 }
 
 /** The earliest start. In its place: the most for which some period fits in the window, or a start after it. */

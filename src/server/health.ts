@@ -56,11 +56,10 @@ export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: Heal
 
   mount(routes, 'health', async () => well());
   mount(routes, 'readiness', async () => {
-    if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
-    if (!(await databaseAnswers()))
-      throw refusal('unavailable', 'The database does not answer, or takes no changes.');
+    const answers = stopping || (await databaseAnswers());
     // `drain` may have been called during the query.
     if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
+    if (!answers) throw refusal('unavailable', 'The database does not answer, or takes no changes.');
     return well();
   });
   return {

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ChangeItem } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
 import { Line } from '../../src/allocator/line.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
@@ -149,30 +148,6 @@ describe.each(ENGINES)('on %s, requests that wait for one link', (_, open) => {
       [5, 'create', 1],
       [5, 'update', 0],
     ]);
-  });
-
-  test('are each told what else is free as if they were asked alone', async () => {
-    const allocator = start();
-    const own = await opened.store.find(await booked(allocator, { bandwidth: 600 }));
-    await booked(allocator, { start: 15, end: 40, bandwidth: 300 });
-    if (!own) throw new Error('it was booked');
-    const who = { site1: 'a', site2: 'b', experiment: 'exp', createdBy: 'user', expiry: 1000 };
-    const asked: ChangeItem[] = [
-      { action: 'create', request: { ...who, ...SOME, bandwidth: 700 } },
-      {
-        action: 'update',
-        found: own,
-        update: { bandwidth: 900 },
-        terms: { by: 'user', expiry: 1000, check: () => undefined },
-      },
-      { action: 'create', request: { ...who, ...SOME, bandwidth: 500 } },
-    ];
-    const alone = [];
-    for (const item of asked) alone.push(await allocator.change([item], { dryRun: true }));
-    expect(await Promise.all(asked.map((item) => allocator.change([item])))).toEqual(alone);
-    expect(alone).toMatchObject(
-      asked.map(() => ({ ok: false, items: [{ offers: [{ kind: 'most_bandwidth' }] }] })),
-    );
   });
 
   test.each([

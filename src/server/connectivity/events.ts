@@ -57,9 +57,7 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
   const open = new Set<OpenStream>();
   let isClosed = false;
 
-  const authenticate = async (
-    request: Request,
-  ): Promise<{ user: string; experiment: string | undefined; expiry: number }> => {
+  const authenticate = async (request: Request) => {
     const caller = await authenticateCaller(request, options.trust);
     const experiment = caller.experiment && (await authorise(caller, 'list', options.trust)).id;
     return { user: caller.user, experiment, expiry: caller.expiry };
@@ -67,10 +65,9 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
 
   const checkRoom = (user: string): void => {
     const own = [...open].filter((each) => each.user === user).length;
-    const whose =
-      own >= MOST_OF_USER ? 'You have' : open.size >= MOST_STREAMS ? 'This server has' : undefined;
-    if (whose === undefined) return;
-    const msg = `${whose} ${own >= MOST_OF_USER ? own : open.size} open streams of events, and no more are opened. Try again in ${ASK_AGAIN_S} s.`;
+    if (own < MOST_OF_USER && open.size < MOST_STREAMS) return;
+    const has = own >= MOST_OF_USER ? `You have ${own}` : `This server has ${open.size}`;
+    const msg = `${has} open streams of events, and no more are opened. Try again in ${ASK_AGAIN_S} s.`;
     throw tooMany(msg, ASK_AGAIN_S);
   };
 

@@ -133,16 +133,10 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, does not let us in, or is a standby
    */
   static async open(url: string, options: OpenOptions = {}): Promise<PostgresDatabase> {
-    const database = new PostgresDatabase(url, options);
-    try {
-      await database.#refusePooler();
+    return new PostgresDatabase(url, options).#opened(async (database) => {
       database.isNew = await database.transaction((sql) => makeTables(sql, TABLES_TIMEOUT), TABLES_TIMEOUT);
       await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(client));
-      return database;
-    } catch (error) {
-      await database.close();
-      throw error;
-    }
+    });
   }
 
   /**
@@ -152,14 +146,20 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
-    const database = new PostgresDatabase(url, {}, true);
-    try {
-      await database.#refusePooler();
+    return new PostgresDatabase(url, {}, true).#opened(async (database) => {
       const isServers = await database.snapshot((sql) => hasTables(sql));
       if (!isServers) throw new DatabaseFormatError('No server has kept its data there yet.');
-      return database;
+    });
+  }
+
+  /** Itself once it is ready; it is closed where that fails. */
+  async #opened(ready: (database: PostgresDatabase) => Promise<void>): Promise<PostgresDatabase> {
+    try {
+      await this.#refusePooler();
+      await ready(this);
+      return this;
     } catch (error) {
-      await database.close();
+      await this.close();
       throw error;
     }
   }
