@@ -1,4 +1,4 @@
-import { TAG_PLACES, type Tags } from '../allocator/demand.ts';
+import { TAG_PLACES } from '../allocator/demand.ts';
 import { Slices } from '../allocator/event-loop.ts';
 import type {
   ChangedReservation,
@@ -7,22 +7,21 @@ import type {
   ReservationQuery,
   ReservationRecord,
 } from '../allocator/store.ts';
-import { RESERVATION_TEXTS, type ReservationText } from '../contract/reservation-texts.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import type { SqlReader } from './sql.ts';
 
 /** A row for each hop: the reservation, with what it holds there. */
-const RECORDS = `r.id, r.site1, r.site2, r.start_ms AS start, r.end_ms AS "end", r.bandwidth, r.experiment,
-  r.created_by AS "createdBy", r.created_ms AS "createdAt", hop.version, r.tenant,
-  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')},
-  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}, r.deleted_ms AS "deletedAt"`;
+const RECORDS = `r.id, r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.experiment, r.created_by, r.created_ms,
+  hop.version, r.tenant, ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')},
+  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}, r.deleted_ms`;
 
-interface HopRow
-  extends Omit<ReservationRecord, 'hops' | ReservationText>,
-    Record<ReservationText, string | null>,
-    Tags {
-  link: string;
-  deletedAt: number | null;
-}
+type HopRow = readonly [
+  ...[id: string, site1: string, site2: string, start: number, end: number, bandwidth: number],
+  ...[experiment: string, createdBy: string, createdAt: number, version: number, tenant: string],
+  ...[name: string | null, description: string | null, link: string],
+  ...[site1_s_tag: number, site1_c_tag: number, site2_s_tag: number, site2_c_tag: number],
+  deletedAt: number | null,
+];
 
 /** Reads reservations with their hops, by id. In a subquery as a table, they would be sorted once more. */
 function rowsOf(condition: string): string {
@@ -34,7 +33,7 @@ const ONE = rowsOf('r.id = $id AND r.deleted_ms IS NULL');
 
 /** A reservation that was not deleted. */
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  return grouped(await sql.all<HopRow>(ONE, { id }))[0];
+  return grouped(await sql.arrays<HopRow>(ONE, { id }))[0];
 }
 
 /** How many reservations are read at once: with eight hops each, some milliseconds. */
@@ -78,8 +77,8 @@ export async function changedRecords(
     most = Number.MAX_SAFE_INTEGER,
   }: { link: string; since: number; experiment?: string; most?: number },
 ): Promise<ChangedReservation[]> {
-  const rows = await sql.all<HopRow>(CHANGED, { link, since, experiment, most });
-  const deleted = new Set(rows.flatMap(({ id, deletedAt }) => (deletedAt === null ? [] : id)));
+  const rows = await sql.arrays<HopRow>(CHANGED, { link, since, experiment, most });
+  const deleted = new Set(rows.flatMap((row) => (row.at(-1) === null ? [] : row[0])));
   return grouped(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
 }
 
@@ -100,7 +99,7 @@ export async function recordsEndingAfter(
   for (;;) {
     const after = records.at(-1)?.id ?? '';
     const given = { experiment, after, instant, count: READ_AT_ONCE };
-    const found = grouped(await sql.all<HopRow>(ENDING_AFTER, given));
+    const found = grouped(await sql.arrays<HopRow>(ENDING_AFTER, given));
     records.push(...found);
     if (found.length < READ_AT_ONCE) return records;
     if (slices.isOver) await slices.next();
@@ -111,27 +110,19 @@ export async function recordsEndingAfter(
 function grouped(rows: readonly HopRow[]): ReservationRecord[] {
   const records: ReservationRecord[] = [];
   for (const row of rows) {
-    const {
-      link,
-      site1_s_tag,
-      site1_c_tag,
-      site2_s_tag,
-      site2_c_tag,
-      deletedAt: _,
-      name,
-      description,
-      ...rest
-    } = row;
+    const [id, site1, site2, start, end, bandwidth, experiment, createdBy, createdAt, version, ...rest] = row;
+    const [tenant, name, description, link, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag] = rest;
     const hop: Hop = { link, tags: { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } };
     const last = records.at(-1);
-    if (last?.id === row.id) last.hops = [...last.hops, hop];
-    else
-      records.push({
-        ...rest,
-        hops: [hop],
-        ...(name === null ? {} : { name }),
-        ...(description === null ? {} : { description }),
-      });
+    if (last?.id === id) {
+      last.hops = [...last.hops, hop];
+      continue;
+    }
+    const about = { id, site1, site2, start, end, bandwidth, experiment, createdBy, createdAt, version };
+    const record: ReservationRecord = { ...about, tenant, hops: [hop] };
+    if (name !== null) record.name = name;
+    if (description !== null) record.description = description;
+    records.push(record);
   }
   return records;
 }

@@ -6,6 +6,8 @@ import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
+  type IdempotencyKey,
+  type IdempotencyRecord,
   type LinkVersion,
   type Locks,
   nameOfKey,
@@ -18,7 +20,6 @@ import {
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { jsonText } from '../contract/visible-text.ts';
 import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
-import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
 import { changedRecords, listAnswers, readRecord, recordsEndingAfter } from './reservation-records.ts';
 import { overlapping, spanOf } from './spans.ts';
@@ -28,8 +29,8 @@ import {
   READ_LINK,
   type SqlDatabase,
   type SqlReader,
+  type SqlStatements,
   type SqlTransaction,
-  type SqlValues,
 } from './sql.ts';
 
 /** The versions of reservations that begin on a link and were not deleted. */
@@ -66,6 +67,13 @@ const HOP = insertInto(
 function replaced(...columns: string[]): string {
   return columns.map((column) => `${column} = excluded.${column}`).join(', ');
 }
+
+/** Inserts keys. A key that is there already makes it fail: the caller has locked its keys, and found them free. */
+const IDEMPOTENCY_KEY = insertInto(
+  'idempotency_key',
+  `created_by text createdBy, experiment text, key text, fingerprint text, reservation text, items text,
+   expires_ms bigint expires`,
+);
 
 /** Makes the row of a link that has none. Of two at once, the second waits for the first. */
 const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($link, 0) ON CONFLICT (id) DO NOTHING';
@@ -201,7 +209,7 @@ function storeReading(sql: SqlReader): StoreReading {
     async overlapping(link, { start, end }) {
       if (start >= end) return [];
       const until = Math.min(end, Number.MAX_SAFE_INTEGER);
-      return (await sql.arrays(OVERLAPPING, { link, start, end: until })).map(heldOf);
+      return (await sql.arrays<HeldRow>(OVERLAPPING, { link, start, end: until })).map(heldOf);
     },
 
     findKey: (key, now) => findKey(sql, key, now),
@@ -279,19 +287,50 @@ async function write(
   );
 }
 
-/** @param values of a row of {@link OVERLAPPING} */
-function heldOf([id, start, end, bandwidth, s1, c1, s2, c2, tenant]: SqlValues): HeldReservation {
+/** A row of {@link OVERLAPPING}. */
+type HeldRow = readonly [
+  ...[id: string, start: number, end: number, bandwidth: number],
+  ...[site1_s_tag: number, site1_c_tag: number, site2_s_tag: number, site2_c_tag: number, tenant: string],
+];
+
+function heldOf([id, start, end, bandwidth, s1, c1, s2, c2, tenant]: HeldRow): HeldReservation {
+  const tags = { site1_s_tag: s1, site1_c_tag: c1, site2_s_tag: s2, site2_c_tag: c2 };
+  return { id, start, end, bandwidth, tags, tenant };
+}
+
+/** See `ReservationStore.findKey`. */
+async function findKey(
+  sql: SqlReader,
+  { createdBy, experiment, key }: IdempotencyKey,
+  now: number,
+): Promise<IdempotencyRecord | undefined> {
+  const row = await sql.first<Omit<IdempotencyRecord, 'reservations'> & { items: string }>(
+    `SELECT created_by AS "createdBy", experiment, key, fingerprint, coalesce(items, reservation) AS items,
+       expires_ms AS expires
+     FROM idempotency_key
+     WHERE created_by = $createdBy AND experiment = $experiment AND key = $key AND expires_ms > $now`,
+    { createdBy, experiment, key, now },
+  );
+  if (!row) return undefined;
+  const { items, ...rest } = row;
+  return { ...rest, reservations: items.split(' ') };
+}
+
+/** The row of a key. Only that of a batch has a list of items; its reservation is the first of them. */
+function keyRow(record: IdempotencyRecord): object {
+  const { reservations } = record;
   return {
-    id: String(id),
-    start: Number(start),
-    end: Number(end),
-    bandwidth: Number(bandwidth),
-    tags: {
-      site1_s_tag: Number(s1),
-      site1_c_tag: Number(c1),
-      site2_s_tag: Number(s2),
-      site2_c_tag: Number(c2),
-    },
-    tenant: String(tenant),
+    ...record,
+    reservation: reservations[0],
+    items: reservations.length > 1 ? reservations.join(' ') : null,
   };
+}
+
+/** Deletes a key if it has expired, so that it can be inserted again. */
+function deleteIfExpired(sql: SqlStatements, key: IdempotencyKey, now: number): Promise<void> {
+  return sql.run(
+    `DELETE FROM idempotency_key
+     WHERE created_by = $createdBy AND experiment = $experiment AND key = $key AND expires_ms <= $now`,
+    { ...key, now },
+  );
 }

@@ -14,7 +14,7 @@ export type SqlValues = readonly unknown[];
 export interface SqlReader {
   all<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row[]>;
   /** As `all`, with rows that take less to make and to read. */
-  arrays(sql: string, values?: object): Promise<SqlValues[]>;
+  arrays<Row extends SqlValues = SqlValues>(sql: string, values?: object): Promise<Row[]>;
   first<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row | undefined>;
 }
 
@@ -44,7 +44,7 @@ export function statementsBy(query: SqlQuery): SqlStatements {
     query<Row>(sql, values, false);
   return {
     all,
-    arrays: (sql, values = {}) => query<unknown[]>(sql, values, true),
+    arrays: <Row extends SqlValues>(sql: string, values: object = {}) => query<Row>(sql, values, true),
     first: async <Row extends object>(sql: string, values?: object) => (await all<Row>(sql, values))[0],
     run: (sql, values) => all(sql, values).then(() => undefined),
   };
