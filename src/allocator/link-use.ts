@@ -25,13 +25,8 @@ export interface Free extends Period {
 /** How a demand would be met: with these tags; or every limit that it breaks. */
 export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals: [Refusal, ...Refusal[]] };
 
-/** Options of a {@link LinkUse}. */
-export interface UseOptions {
-  /** How much of the link one tenant may have at any instant, in percent, 1 to 100. Default: 100. */
-  share?: number | undefined;
-  /** Reads the rows that overlap a period, {@link MAX_ROWS} and one more at most. */
-  read: (period: Period) => Promise<readonly HeldReservation[]>;
-}
+/** Reads the rows that overlap a period, {@link MAX_ROWS} and one more at most. */
+type ReadRows = (period: Period) => Promise<readonly HeldReservation[]>;
 
 /** How many rows of a link are read at most. */
 export const MAX_ROWS = 200_000;
@@ -72,7 +67,7 @@ export class LinkUse {
   readonly #own = new Set<string>();
   readonly #share: Share | undefined;
   readonly #tags: readonly PlaceTags[];
-  readonly #read: UseOptions['read'];
+  readonly #read: ReadRows;
   /** The periods of which all rows are known. They are apart from each other. */
   #known: Period[] = [];
   /** What all reservations take together; undefined where the rows are others since. */
@@ -81,7 +76,8 @@ export class LinkUse {
   #tagged: Profile[] | undefined;
   readonly #ofTenants = new Map<string, Profile>();
 
-  constructor(id: string, link: Link, { share = 100, read }: UseOptions) {
+  /** @param share how much of the link one tenant may have at any instant, in percent, 1 to 100. Default: 100 */
+  constructor(id: string, link: Link, { share = 100, read }: { share?: number | undefined; read: ReadRows }) {
     this.id = id;
     this.link = link;
     this.#read = read;

@@ -1,4 +1,4 @@
-import { CommonOffset, movedBy } from './common-offset.ts';
+import { CommonOffset, type FoundOffset, movedBy } from './common-offset.ts';
 import {
   type AllocationRules,
   type ChangeItem,
@@ -166,7 +166,7 @@ function replayed(view: LinksView, keyed: KeyedRequest | undefined): Decision<Ke
 
 function answerOf(
   decisions: readonly ItemDecision[],
-  found: { offset: number; givenUpAt?: number; attempt?: unknown } | undefined,
+  found: FoundOffset | undefined,
 ): Exclude<ChangeOutcome, { reason: 'key_taken' }> {
   const items = decisions.map(({ answer }) => answer);
   const records = items.flatMap((item) => (item.ok ? item.record : []));
