@@ -33,7 +33,7 @@ type Work = (sql: SqlTransaction) => Promise<unknown>;
  * not sync the folder after the journal is removed, and a journal that a power cut brings back undoes the commit; with one
  * EXTRA is FULL (https://sqlite.org/pragma.html#pragma_synchronous). The log is brought into the file when it has
  * 16 MiB, since bookings write all over the indexes: the same pages again and again, each copied and waited for
- * once. As much of the file stays in memory, and so does what a savepoint or a statement might take back, for which
+ * once. As much of the file stays in memory, and so does what a statement might take back, for which
  * SQLite would write a temporary file: three writes in five.
  */
 const SETTINGS = `
