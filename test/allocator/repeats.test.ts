@@ -89,18 +89,6 @@ describe('a failure during a request under a key', () => {
 });
 
 describe('many requests at once under one key', () => {
-  test.each([1, 2])(
-    'of %d allocators on one link make one reservation, and every answer names it',
-    async (count) => {
-      const allocators = Array.from({ length: count }, () => start());
-      const answers = await Promise.all(twenty(allocators).map((allocator) => create(allocator, SOME)));
-      const live = await liveIds();
-      expect(live).toHaveLength(1);
-      expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
-      expect(answers.filter((answer) => !('replayed' in answer))).toHaveLength(1);
-    },
-  );
-
   test('for two links book one of them, and the others learn that the key is taken', async () => {
     const answers = await forTwoLinks(opened.store);
     expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
