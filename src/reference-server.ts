@@ -28,6 +28,8 @@ import {
 import { createListener } from './server/listener.ts';
 import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
+import { keptPromises } from './server/once-in.ts';
+import { createOwnership } from './server/ownership.ts';
 import {
   builtInDirectory,
   checkDirectory,
@@ -48,9 +50,9 @@ import {
   type ForeignIssuers,
   foreignAddresses,
   foreignTrust,
-  ownershipAmong,
   ownTrust,
   soleIssuer,
+  trustedIssuers,
 } from './server/trust.ts';
 import { createPageAccess, foreignPageProvider, pageCallback } from './server/ui/access.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
@@ -302,7 +304,10 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
   const sessions = createSessions(stores.identityRecords, stores.ciRules, now);
   const trust: ServiceTrust =
     trustInForeign && options.trust
-      ? { ...trustInForeign, ownership: ownershipAmong(options.trust, stores.owners, stores.history) }
+      ? {
+          ...trustInForeign,
+          ownership: createOwnership(stores.owners, trustedIssuers(options.trust), stores.history),
+        }
       : {
           ...ownTrust(issuers, addresses.connectivity, now),
           isLive: sessions.isLive,
@@ -481,16 +486,10 @@ function keptIdentity(
       autoApprove: autoApprove === undefined ? undefined : await users.named(autoApprove),
     });
   };
-  let opened: { name: string; provider: Promise<IdentityProvider> } | undefined;
+  const kept = keptPromises<IdentityProvider>(1);
   return async () => {
     const { jwk } = await issuers.identity.signingKey(latestExpiry(now(), accessTokenTtl));
     const name = `${jwk.kid} ${stores.history()}`;
-    if (opened?.name !== name) opened = { name, provider: open(jwk) };
-    const current = opened;
-    return current.provider.catch((error: unknown) => {
-      // A failure is not kept: the database may be back for the next request.
-      if (opened === current) opened = undefined;
-      throw error;
-    });
+    return kept.get(name) ?? kept.keep(name, open(jwk));
   };
 }

@@ -8,7 +8,7 @@ import {
   linksUnder,
   routesOf,
 } from './decide.ts';
-import { Lines } from './lines.ts';
+import { Line } from './line.ts';
 import type { LinkUse } from './link-use.ts';
 import {
   type ChangeOutcome,
@@ -76,6 +76,8 @@ export interface LinksState {
 const UNEXPLAINABLE = [QuestionEndedError, TooMuchError, StoreUnavailableError];
 /** How often a time or a route is looked for without a lock. */
 const ATTEMPTS = 3;
+/** How many operations are decided together at most, so that the first does not wait long for the last. */
+const GROUP_SIZE = 64;
 /** How long a search may take with the links locked, in milliseconds: what takes long was found before, without. */
 const MAX_LOCKED_MS = 1000;
 
@@ -88,7 +90,8 @@ const MAX_LOCKED_MS = 1000;
 export class Allocator {
   readonly #options: AllocatorOptions;
   readonly #questions = new Questions();
-  readonly #lines = new Lines((operations) => this.#together(operations));
+  /** Operations that wait, by what they wait for: the ids of their links, or a file with one writer. */
+  readonly #lines = new Map<string, Line<Operation, Decision<ChangeOutcome>>>();
 
   /** @throws RangeError for a limit out of its bounds */
   constructor(options: AllocatorOptions) {
@@ -124,23 +127,14 @@ export class Allocator {
    */
   async change(items: readonly ChangeItem[], terms: ChangeTerms = {}): Promise<ChangeOutcome> {
     const { keyed, earliest, askedBy } = terms;
-    const tried = items.map((item) => this.#overShortest(item));
-    const shortest = tried.map(({ item }) => item);
-    const isOnly = tried.every((each) => each.isOnly);
-    const list = isOnly ? shortest : items;
+    const list = items.map((item) => this.#overOnly(item));
     if (terms.dryRun) return (await this.#rehearse(list, terms)).answer;
     const isSearch = earliest !== undefined || list.some(isSearched);
-    if (isOnly && !isSearch) return this.#makeOrExplain(list, { keyed }, askedBy);
-    if (!isSearch && shortest.every((item) => !isOpen(item))) {
-      const outcome = await this.#make(shortest, { keyed, tentative: true });
-      if (!isRefusedByLinks(outcome)) return outcome;
-    }
+    if (!isSearch && !list.some(isOpen)) return this.#makeOrExplain(list, { keyed }, askedBy);
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
       const decision = await this.#rehearse(list, terms);
       const { answer: found } = decision;
-      if (isRefusedByLinks(found) && decision.isSettled) {
-        return (await this.#run(refusalOperation(decision, keyed))).answer;
-      }
+      if (isRefusedByLinks(found) && decision.isSettled) return this.#run(refusalOperation(decision, keyed));
       if (!found.ok) break;
       const fixed = list.map((item, index) => asFound(item, found.records[index]));
       const outcome = await this.#make(fixed, { keyed, tentative: true });
@@ -153,22 +147,19 @@ export class Allocator {
   }
 
   /** Makes the changes of a list, or none of them. */
-  async #make(items: readonly ChangeItem[], terms: ListTerms): Promise<ChangeOutcome> {
-    return (await this.#run(listOperation(items, terms, this.#options))).answer;
+  #make(items: readonly ChangeItem[], terms: ListTerms): Promise<ChangeOutcome> {
+    return this.#run(listOperation(items, terms, this.#options));
   }
 
-  /** The same. What else is free for each item that is refused is told, by the rows that were read. */
+  /** The same. What else is free for each item that is refused is told, after those before it. */
   async #makeOrExplain(
     items: readonly ChangeItem[],
     terms: ListTerms,
     askedBy: AskedBy | undefined,
   ): Promise<ChangeOutcome> {
-    const made = await this.#run(listOperation(items, terms, this.#options));
-    const { answer, explain } = made;
+    const answer = await this.#make(items, terms);
     if (!isRefusedByLinks(answer)) return answer;
     try {
-      if (explain) return await this.#questions.ask(explain(), askedBy);
-      // Of several items, each is refused after those before it.
       const { answer: told } = await this.#rehearse(items, { askedBy });
       if (told.ok || told.reason !== 'refused') return answer;
       return { ...answer, items: answer.items.map((item, index) => explainedBy(item, told.items[index])) };
@@ -192,21 +183,28 @@ export class Allocator {
     return { ...decision, written: decision.written.filter(({ change }) => !change) };
   }
 
-  /** Decides on an operation with its links locked, and writes what was decided. */
-  async #run<Answer>(operation: Operation<Answer>): Promise<Decision<Answer>> {
-    const [link, other] = operation.links;
-    const isAlone = this.#options.store.sharesCommits || other !== undefined || link === undefined;
-    if (!isAlone) return this.#lines.run(link, operation);
-    const [decision] = await this.#together([operation]);
-    // It is this operation's, which need not tell its type on the way.
-    return decision as Decision<Answer>;
+  /**
+   * Decides on an operation with its links locked, and writes what was decided. Those that wait for the same links share a
+   * transaction; on a database with one writer, all that wait.
+   */
+  async #run(operation: Operation): Promise<ChangeOutcome> {
+    const name = this.#options.store.hasOneWriter ? '' : operation.links.join(' ');
+    const known = this.#lines.get(name);
+    const line =
+      known ??
+      new Line(
+        GROUP_SIZE,
+        (all) => this.#together(all),
+        () => this.#lines.delete(name),
+      );
+    this.#lines.set(name, line);
+    return (await line.run(operation)).answer;
   }
 
   /** Decides on operations in one transaction over their links, each after those before it. */
-  async #together(operations: readonly Operation<unknown>[]): Promise<Decision<unknown>[]> {
+  async #together(operations: readonly Operation[]): Promise<Decision<ChangeOutcome>[]> {
     const { store, now, observe } = this.#options;
     const began = performance.now();
-    let together = 0;
     const needs = needsOf(operations);
     const decisions = await store.changeLinks(needs, async (transaction) => {
       const view = new LinksView(now(), { ...this.#options, reading: transaction });
@@ -216,35 +214,30 @@ export class Allocator {
       const [known] = await Promise.all([readAhead(transaction, needs, view.now), rows]);
       view.know(known);
       if (!isKnown) await loadFirst(operations, view);
-      const decisions: Decision<unknown>[] = [];
+      const decisions: Decision<ChangeOutcome>[] = [];
       for (const operation of operations) {
         const most = operation.isSearch ? MAX_LOCKED_MS : Number.POSITIVE_INFINITY;
-        const decision = await finish(operation.decide(view), { most });
-        // Where others share the view, it is not only this one's to be asked later.
-        decisions.push(operations.length > 1 ? { ...decision, explain: undefined } : decision);
+        decisions.push(await finish(operation.decide(view), { most }));
       }
       const written = decisions.flatMap((decision) => decision.written);
       if (written.length > 0) {
         const changes = written.flatMap(({ change }) => change ?? []);
         await transaction.write({ changes, audit: written.flatMap(({ audit }) => audit) }, view.now);
       }
-      together = transaction.together;
-      // Whatever is asked of the view from now on is asked without the locks.
-      view.reading = store;
       return decisions;
     });
     const size = operations.reduce((sum, operation) => sum + operation.size, 0);
-    if (together > 0) observe?.committed(together + size - 1, performance.now() - began);
+    observe?.committed(size, performance.now() - began);
     return decisions;
   }
 
-  /** A create over the shortest route that it may take, where no other one is as short; else the item as it is. */
-  #overShortest(item: ChangeItem): { item: ChangeItem; isOnly: boolean } {
-    if (item.action !== 'create' || item.request.route) return { item, isOnly: true };
-    const [shortest, next] = allowedRoutes(this.#options.network, item.request);
-    if (!shortest || shortest.length === next?.length) return { item, isOnly: false };
-    const route = shortest.map(({ site1, site2 }) => linkId(site1, site2));
-    return { item: { ...item, request: { ...item.request, route } }, isOnly: next === undefined };
+  /** A create over the only route that it may take; where there are several, as it is. */
+  #overOnly(item: ChangeItem): ChangeItem {
+    if (item.action !== 'create' || item.request.route) return item;
+    const [only, another] = allowedRoutes(this.#options.network, item.request);
+    if (!only || another) return item;
+    const route = only.map(({ site1, site2 }) => linkId(site1, site2));
+    return { ...item, request: { ...item.request, route } };
   }
 
   /**
@@ -310,7 +303,7 @@ const READINGS = 3;
  * @returns the decision, and whether all its rows are of one instant
  */
 function* rehearsal(
-  operation: Operation<ChangeOutcome>,
+  operation: Operation,
   view: LinksView,
   store: Pick<StoreReading, 'versions'>,
 ): Steps<Decision<ChangeOutcome> & { isSettled: boolean }> {
@@ -327,12 +320,12 @@ function* rehearsal(
 }
 
 /** Reads the rows that operations look at first. */
-async function loadFirst(operations: readonly Operation<unknown>[], view: LinksView): Promise<void> {
+async function loadFirst(operations: readonly Operation[], view: LinksView): Promise<void> {
   await Promise.all(looksOf(operations, view).map(({ link, period }) => view.use(link).load(period)));
 }
 
 /** What operations look at first; what meets is one look. */
-function looksOf(operations: readonly Operation<unknown>[], view: LinksView): Look[] {
+function looksOf(operations: readonly Operation[], view: LinksView): Look[] {
   const looks: Look[] = [];
   const all = operations.flatMap((operation) => operation.looks(view));
   for (const { link, period } of all.toSorted((one, other) => one.period.start - other.period.start)) {
@@ -346,7 +339,7 @@ function looksOf(operations: readonly Operation<unknown>[], view: LinksView): Lo
 }
 
 /** What operations need together. */
-function needsOf(operations: readonly Operation<unknown>[]): Needs {
+function needsOf(operations: readonly Operation[]): Needs {
   const [first, second] = operations;
   if (first && !second) return first;
   const all = <Need>(of: (needs: Needs) => readonly Need[]): Need[] => [...new Set(operations.flatMap(of))];

@@ -60,7 +60,8 @@ export class CommonOffset {
     this.#items = items;
     this.#needs = needs;
     this.#rules = rules;
-    this.#last = until - Math.max(...this.#creates().map(({ request }) => request.end), 0);
+    const ends = items.map((item) => (item.action === 'create' ? item.request.end : 0));
+    this.#last = until - Math.max(...ends);
     this.#nexts = [...this.#alone(), ...this.#together()];
   }
 
@@ -68,29 +69,24 @@ export class CommonOffset {
   *find(view: LinksView): Steps<FoundOffset> {
     const before = view.changes;
     try {
-      return yield* this.#find(view);
+      while (this.#offset <= this.#last) {
+        yield* this.#settle(view);
+        if (this.#offset > this.#last) break;
+        const moved = this.#items.map((item) => itemOperation(movedBy(item, this.#offset), this.#rules));
+        const attempt = yield* decideItems(view, moved, { stopsAtRefusal: true });
+        const answer = attempt.at(-1)?.answer;
+        if (!answer || answer.ok) return { attempt, offset: this.#offset };
+        view.undo(before);
+        if (answer.reason !== 'refused' || answer.refusals.some(isOfLive))
+          return { offset: this.#offset, isRefused: true };
+        this.#offset = yield* this.#nextChange(view);
+      }
+      return { offset: this.#offset };
     } catch (error) {
       view.undo(before);
       if (!(error instanceof TooMuchError)) throw error;
       return { offset: this.#offset, givenUpAt: this.#offset };
     }
-  }
-
-  *#find(view: LinksView): Steps<FoundOffset> {
-    const before = view.changes;
-    while (this.#offset <= this.#last) {
-      yield* this.#settle(view);
-      if (this.#offset > this.#last) break;
-      const operations = this.#items.map((item) => itemOperation(movedBy(item, this.#offset), this.#rules));
-      const attempt = yield* decideItems(view, operations, { stopsAtRefusal: true });
-      const answer = attempt.at(-1)?.answer;
-      if (!answer || answer.ok) return { attempt, offset: this.#offset };
-      view.undo(before);
-      if (answer.reason !== 'refused' || answer.refusals.some(isOfLive))
-        return { offset: this.#offset, isRefused: true };
-      this.#offset = yield* this.#nextChange(view);
-    }
-    return { offset: this.#offset };
   }
 
   /** Goes to the first offset from this one on that each demand alone would have. */
@@ -178,10 +174,6 @@ export class CommonOffset {
       }
     }
     return next;
-  }
-
-  #creates(): Extract<ChangeItem, { action: 'create' }>[] {
-    return this.#items.flatMap((item) => (item.action === 'create' ? [item] : []));
   }
 }
 

@@ -33,8 +33,6 @@ import type { LinksView } from './view.ts';
 export interface Decision<Answer> {
   answer: Answer;
   written: readonly Written[];
-  /** Where it was refused: the answer with what else is free. To be asked while the links are as they were. */
-  explain?: (() => Steps<Answer>) | undefined;
 }
 
 /** A change to be written, with its rows in the audit; or the row of a refusal. */
@@ -78,7 +76,8 @@ export interface ItemOperation {
   readonly named?: ReservationName | undefined;
   /** The time that it looks at first; undefined where it looks at none. */
   period(known: Pick<LinksView, 'reservation'>): Period | undefined;
-  decide(view: LinksView): Steps<ItemDecision>;
+  /** @param explains whether a refusal is told with what else is free */
+  decide(view: LinksView, explains: boolean): Steps<ItemDecision>;
   /** Of a create: what is free on the routes that it may take. */
   routes?(view: LinksView): RouteUse;
 }
@@ -168,7 +167,7 @@ function createOperation(request: CreateRequest, rules: AllocationRules): ItemOp
     counts: rules.maxLive === undefined ? undefined : tenant,
     named: namedBy(experiment, name),
     period: () => ({ start, end: first }),
-    decide: (view) => decideCreate(view, request, open(view), rules),
+    decide: (view, explains) => decideCreate(view, { request, use: open(view), explains }, rules),
     routes: open,
   };
 }
@@ -243,8 +242,7 @@ export function searchOf({
 
 function* decideCreate(
   view: LinksView,
-  request: CreateRequest,
-  use: RouteUse,
+  { request, use, explains }: { request: CreateRequest; use: RouteUse; explains: boolean },
   { newId, network, maxLive = Number.POSITIVE_INFINITY }: AllocationRules,
 ): Steps<ItemDecision> {
   const { site1, site2, start, end, experiment, tenant = experiment, createdBy, name } = request;
@@ -281,13 +279,8 @@ function* decideCreate(
     const audit: AuditEntry = { ...entry, demand: asked, reservation: null, tags: null, why };
     const refused = { ok: false, reason: 'refused', ...way, tenant, demand, refusals, tooLow } as const;
     const offers = judged && !isFull ? judged.offers : noOffers;
-    return {
-      answer: { ...refused, ...UNEXPLAINED },
-      written: [{ audit: [audit] }],
-      *explain() {
-        return { ...refused, ...(yield* explained(use, asked, offers)) };
-      },
-    };
+    const explanation = explains ? yield* explained(use, asked, offers) : UNEXPLAINED;
+    return { answer: { ...refused, ...explanation }, written: [{ audit: [audit] }] };
   }
   const unnamed: ReservationRecord = {
     id: newId(),
@@ -343,18 +336,17 @@ function updateOperation(item: UpdateItem, rules: AllocationRules): ItemOperatio
       const { start, end } = known.reservation(found.id) ?? found;
       return { start: Math.min(start, update.start ?? start), end: Math.max(end, update.end ?? end) };
     },
-    *decide(view) {
+    *decide(view, explains) {
       const current = view.reservation(found.id);
       if (!current) return unwritten({ ok: false, reason: 'missing', reservation: found.id });
-      return yield* decideUpdate(view, current, open(view), item);
+      return yield* decideUpdate(view, { current, use: open(view), explains }, item);
     },
   };
 }
 
 function* decideUpdate(
   view: LinksView,
-  current: ReservationRecord,
-  use: RouteUse,
+  { current, use, explains }: { current: ReservationRecord; use: RouteUse; explains: boolean },
   { update, terms: { by, expiry, check } }: UpdateItem,
 ): Steps<ItemDecision> {
   const { now } = view;
@@ -386,13 +378,8 @@ function* decideUpdate(
     const audit: AuditEntry = { ...entry, demand, tags: null, why };
     const way = use.wayOver(link, current);
     const refused = { ok: false, reason: 'refused', ...way, tenant, demand, refusals } as const;
-    return {
-      answer: { ...refused, ...UNEXPLAINED },
-      written: [{ audit: [audit] }],
-      *explain() {
-        return { ...refused, ...(yield* use.without(id, explained(use, demand, offers))) };
-      },
-    };
+    const explanation = explains ? yield* use.without(id, explained(use, demand, offers)) : UNEXPLAINED;
+    return { answer: { ...refused, ...explanation }, written: [{ audit: [audit] }] };
   }
   const version = view.version(plan.hops[0].link) + 1;
   const record = withTexts({ ...current, ...demand, hops: plan.hops, version }, update);
@@ -448,8 +435,9 @@ function unwritten(answer: ItemFailure): Decision<ItemOutcome> {
 }
 
 /**
- * Decides on each item, one after the other, and makes its changes in the view, but for the last one's, which no item sees.
+ * Decides on each item, one after the other, and makes its changes in the view.
  *
+ * @param explains whether refusals are told with what else is free. Default: no
  * @param stopsAtRefusal whether the first item that can't be done is the last one that is decided on. Default: no
  */
 export function* decideItems(
@@ -459,17 +447,11 @@ export function* decideItems(
 ): Steps<ItemDecision[]> {
   const decisions: ItemDecision[] = [];
   for (const operation of operations) {
-    applyAccepted(view, decisions.at(-1));
-    const decision = yield* operation.decide(view);
-    const { explain } = decision;
-    decisions.push(explains && explain ? { ...decision, answer: yield* explain() } : decision);
+    const decision = yield* operation.decide(view, explains);
+    decisions.push(decision);
+    for (const { change } of decision.written) if (change) view.apply(change);
     if (stopsAtRefusal && !decision.answer.ok) break;
     if (operations.length > 1) yield;
   }
   return decisions;
-}
-
-/** Makes the changes of a decision in the view. */
-export function applyAccepted(view: LinksView, decision: ItemDecision | undefined): void {
-  for (const { change } of decision?.written ?? []) if (change) view.apply(change);
 }

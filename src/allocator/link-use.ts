@@ -25,13 +25,8 @@ export interface Free extends Period {
 /** How a demand would be met: with these tags; or every limit that it breaks. */
 export type Plan = { accepted: true; tags: Tags } | { accepted: false; refusals: [Refusal, ...Refusal[]] };
 
-/** Options of a {@link LinkUse}. */
-export interface UseOptions {
-  /** How much of the link one tenant may have at any instant, in percent, 1 to 100. Default: 100. */
-  share?: number | undefined;
-  /** Reads the rows that overlap a period, {@link MAX_ROWS} and one more at most. */
-  read: (period: Period) => Promise<readonly HeldReservation[]>;
-}
+/** Reads the rows that overlap a period, {@link MAX_ROWS} and one more at most. */
+type ReadRows = (period: Period) => Promise<readonly HeldReservation[]>;
 
 /** How many rows of a link are read at most. */
 export const MAX_ROWS = 200_000;
@@ -72,7 +67,7 @@ export class LinkUse {
   readonly #own = new Set<string>();
   readonly #share: Share | undefined;
   readonly #tags: readonly PlaceTags[];
-  readonly #read: UseOptions['read'];
+  readonly #read: ReadRows;
   /** The periods of which all rows are known. They are apart from each other. */
   #known: Period[] = [];
   /** What all reservations take together; undefined where the rows are others since. */
@@ -81,7 +76,8 @@ export class LinkUse {
   #tagged: Profile[] | undefined;
   readonly #ofTenants = new Map<string, Profile>();
 
-  constructor(id: string, link: Link, { share = 100, read }: UseOptions) {
+  /** @param share how much of the link one tenant may have at any instant, in percent, 1 to 100. Default: 100 */
+  constructor(id: string, link: Link, { share = 100, read }: { share?: number | undefined; read: ReadRows }) {
     this.id = id;
     this.link = link;
     this.#read = read;
@@ -101,7 +97,7 @@ export class LinkUse {
     });
     if (rows.length + this.#rows.size > MAX_ROWS) throw new TooMuchError();
     for (const [index, row] of rows.entries()) {
-      if (!this.#own.has(row.id) && !this.#rows.has(row.id)) this.#hold(row);
+      if (!this.#own.has(row.id) && !this.#rows.has(row.id)) this.#rows.set(row.id, row);
       if (index % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) yield;
     }
     const apart = ({ start, end }: Period): boolean => end < period.start || start > period.end;
@@ -125,7 +121,7 @@ export class LinkUse {
   /** Adds a reservation, in place of what was held under its id. */
   put(row: HeldReservation): void {
     this.remove(row.id);
-    this.#hold(row);
+    this.#rows.set(row.id, row);
     this.#load?.add(row);
     this.#changed();
   }
@@ -136,17 +132,12 @@ export class LinkUse {
     const row = this.#rows.get(id);
     if (!row) return;
     this.#rows.delete(id);
-    for (const tags of this.#tags) tags.count(row, -1);
     this.#load?.add(row, -1);
     this.#changed();
   }
 
-  #hold(row: HeldReservation): void {
-    this.#rows.set(row.id, row);
-    for (const tags of this.#tags) tags.count(row, 1);
-  }
-
   #changed(): void {
+    for (const tags of this.#tags) tags.changed();
     this.#tagged = undefined;
     this.#ofTenants.clear();
   }
@@ -266,23 +257,6 @@ export class LinkUse {
       });
     }
     return found;
-  }
-
-  /** The last start up to which a demand that is accepted at a first one would be accepted at each instant, within its window. */
-  *lastStart({ start: first, end, bandwidth, duration, tenant }: Sought): Steps<number> {
-    const limits = this.#limits(bandwidth, tenant);
-    if (!limits) return first;
-    yield* this.cover({ start: first, end });
-    let last = this.#loadUntil({ start: first, end }, limits) - duration;
-    for (const tags of this.#tags) {
-      for (let start = first; start <= last; ) {
-        const sameTag = tags.freeUntil(start) - duration;
-        // Another tag may be free from then on.
-        start = sameTag + 1;
-        if (start <= last && tags.earliest(start, duration) > start) last = sameTag;
-      }
-    }
-    return last;
   }
 
   /** The bandwidth that is free over a period for a new reservation, step by step. @param tenant whose share is a limit too */

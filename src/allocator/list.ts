@@ -1,7 +1,6 @@
-import { CommonOffset, movedBy } from './common-offset.ts';
+import { CommonOffset, type FoundOffset, movedBy } from './common-offset.ts';
 import {
   type AllocationRules,
-  applyAccepted,
   type ChangeItem,
   type Decision,
   decideItems,
@@ -51,14 +50,14 @@ export interface Look {
 }
 
 /** An operation: it names the rows that it needs, and then decides, as a function of what was read. */
-export interface Operation<Answer> extends Needs {
+export interface Operation extends Needs {
   /** How many changes it has. */
   readonly size: number;
   /** Whether it looks for a time, which may take long. */
   readonly isSearch: boolean;
   /** What it looks at first. */
   looks(known: Pick<LinksView, 'reservation'>): readonly Look[];
-  decide(view: LinksView): Steps<Decision<Answer>>;
+  decide(view: LinksView): Steps<Decision<ChangeOutcome>>;
 }
 
 /** How a list of changes is decided on. */
@@ -83,7 +82,7 @@ export function listOperation(
   items: readonly ChangeItem[],
   { explains = false, tentative = false, keyed, earliest }: ListTerms,
   rules: AllocationRules,
-): Operation<ChangeOutcome> {
+): Operation {
   if (items.length === 0) throw new RangeError('a list of changes has an item');
   const moved = (offset: number): ItemOperation[] =>
     items.map((item) => itemOperation(movedBy(item, offset), rules));
@@ -113,15 +112,8 @@ export function listOperation(
       const written = decisions.flatMap((decision) => decision.written);
       if (!answer.ok) {
         view.undo(before);
-        const [only, another] = decisions;
-        const explain = another ? undefined : only?.explain;
-        return {
-          answer,
-          written: tentative ? [] : written.filter(({ change }) => !change),
-          explain: explain && (() => explainedList(explain)),
-        };
+        return { answer, written: tentative ? [] : written.filter(({ change }) => !change) };
       }
-      applyAccepted(view, decisions.at(-1));
       const [first] = written;
       if (keyed && first?.change) {
         const { createdBy, experiment, key, fingerprint } = keyed;
@@ -141,11 +133,6 @@ export function isSearched(item: ChangeItem): boolean {
   return item.action === 'create' && searchOf(item.request) !== undefined;
 }
 
-/** The answer to a list of one item that is refused. */
-function* explainedList(explain: () => Steps<ItemOutcome>): Steps<ChangeOutcome> {
-  return { ok: false, reason: 'refused', items: [yield* explain()] };
-}
-
 /**
  * The operation that writes the refusal of a list, which was decided on a snapshot.
  *
@@ -154,7 +141,7 @@ function* explainedList(explain: () => Steps<ItemOutcome>): Steps<ChangeOutcome>
 export function refusalOperation(
   refused: Decision<ChangeOutcome>,
   keyed: KeyedRequest | undefined,
-): Operation<ChangeOutcome> {
+): Operation {
   const links = refused.written.flatMap(({ audit }) => audit.map(({ link }) => link));
   return {
     links: [...new Set(links)].toSorted(),
@@ -179,7 +166,7 @@ function replayed(view: LinksView, keyed: KeyedRequest | undefined): Decision<Ke
 
 function answerOf(
   decisions: readonly ItemDecision[],
-  found: { offset: number; givenUpAt?: number; attempt?: unknown } | undefined,
+  found: FoundOffset | undefined,
 ): Exclude<ChangeOutcome, { reason: 'key_taken' }> {
   const items = decisions.map(({ answer }) => answer);
   const records = items.flatMap((item) => (item.ok ? item.record : []));

@@ -42,23 +42,12 @@ export interface Network {
  */
 export function createNetwork(topology: unknown): Network {
   const result = v.safeParse(Topology, topology);
-  if (!result.success) {
-    // What has the form is checked all the same: all that is wrong is said at once.
-    const { sites, links } = topology as { sites?: unknown; links?: unknown };
-    const [named, whole] = [sites, links].map((list): unknown[] => (Array.isArray(list) ? list : []));
-    const known = named?.filter((site) => typeof site === 'string') ?? [];
-    const sound = whole?.filter((link) => v.is(Link, link)) ?? [];
-    throw new TopologyError([
-      ...result.issues.map((issue) => formViolation(issue, topology)),
-      ...siteViolations(known),
-      ...(known.length > 0 ? linkViolations(known, sound) : []),
-      ...tagViolations(sound),
-    ]);
-  }
-  const { sites, links, places = {} } = result.output;
+  // What has the form is checked where the rest has not: all that is wrong is said at once.
+  const { sites, links, places = {} } = result.success ? result.output : soundParts(topology);
   const violations = [
+    ...(result.issues ?? []).map((issue) => formViolation(issue, topology)),
     ...siteViolations(sites),
-    ...linkViolations(sites, links),
+    ...(sites.length > 0 ? linkViolations(sites, links) : []),
     ...tagViolations(links),
     ...placeViolations(sites, places),
   ];
@@ -76,6 +65,15 @@ export function createNetwork(topology: unknown): Network {
         .flatMap(({ site1, site2 }) => (site1 === site ? [site2] : site2 === site ? [site1] : []))
         .toSorted(),
     placeOf: (site) => placed.get(site),
+  };
+}
+
+/** The sites and links of a topology that have the form. */
+function soundParts(topology: unknown): Topology {
+  const { sites, links } = isObject(topology) ? topology : {};
+  return {
+    sites: Array.isArray(sites) ? sites.filter((site) => typeof site === 'string') : [],
+    links: Array.isArray(links) ? links.filter((link) => v.is(Link, link)) : [],
   };
 }
 

@@ -6,9 +6,6 @@ export interface Load {
   live: number;
 }
 
-/** A stretch over which nothing changes. */
-export type LoadStep = Period & Load;
-
 /**
  * What reservations take together over time: one entry for each instant at which that changes, in order.
  *
@@ -55,7 +52,7 @@ export class Profile {
   }
 
   /** The stretches of a period, in order. */
-  *steps({ start, end }: Period): Generator<LoadStep> {
+  *steps({ start, end }: Period): Generator<Period & Load> {
     let from = start;
     for (let at = this.#indexAt(start); from < end; at += 1) {
       const until = Math.min(end, this.#times[at + 1] ?? Number.POSITIVE_INFINITY);

@@ -84,12 +84,8 @@ export class RouteUse {
    * Finds a route and its tags for a demand, or what stands in the way on the route that comes closest. It changes nothing.
    */
   *plan(demand: Demand, terms: PlanTerms): Steps<RoutePlan> {
-    const [route, another] = this.#routes;
-    if (!route || another) return yield* planOver(yield* this.#routeFor(demand, terms.tenant), demand, terms);
-    // What the links of the only route have is measured where one of them does not fit.
-    const plan = yield* planOver(this.#usesOf(route), demand, terms);
-    if (plan.accepted || this.#only) return plan;
-    return yield* planOver(yield* this.#routeFor(demand, terms.tenant), demand, terms);
+    const route = this.#only ? [this.#only] : yield* this.#routeFor(demand, terms.tenant);
+    return yield* planOver(route, demand, terms);
   }
 
   /** Does work as if a reservation were on none of the links, and puts it back whatever happens. */
@@ -214,32 +210,18 @@ export class RouteUse {
   }
 
   /** The last start of a run that begins a window. @throws TooMuchError with the first: it fits, and none before it does */
-  *#lastOfRun(window: Sought, latest: number): Steps<number> {
+  *#lastOfRun({ duration, end, ...window }: Sought, latest: number): Steps<number> {
     try {
-      let last = yield* this.#lastStart(window);
-      while (last < latest) {
-        const next = { ...window, start: last + 1 };
-        if ((yield* this.earliest({ ...next, end: next.start + window.duration })) === undefined) break;
-        last = yield* this.#lastStart(next);
+      for (let { start } = window; ; start += 1) {
+        // A start as long as one route stays free, or the one route that is free so long.
+        const until = yield* this.freeUntil({ ...window, start, end }, window.tenant);
+        start = Math.max(start, (until ?? start) - duration);
+        const next = { ...window, duration, start: start + 1, end: start + 1 + duration };
+        if (start >= latest || (yield* this.earliest(next)) === undefined) return start;
       }
-      return last;
     } catch (error) {
       throw error instanceof TooMuchError ? new TooMuchError(window.start) : error;
     }
-  }
-
-  /** The last start up to which one route stays free from `start` on, at which it is. */
-  *#lastStart(window: Sought): Steps<number> {
-    const { start, bandwidth, duration, tenant } = window;
-    const route = this.#only
-      ? [this.#only]
-      : yield* this.#routeFor({ start, end: start + duration, bandwidth }, tenant);
-    let last = Number.POSITIVE_INFINITY;
-    for (const use of route) {
-      last = Math.min(last, yield* use.lastStart(window));
-      yield;
-    }
-    return last;
   }
 
   /** As {@link LinkUse.freeBandwidth}, of the route that has most. */

@@ -1,5 +1,5 @@
 import type { Demand } from './demand.ts';
-import { roundUp } from './fastest.ts';
+import { durationOf, roundUp, slowestRate } from './fastest.ts';
 import {
   firstStart,
   isEnough,
@@ -11,7 +11,6 @@ import {
 } from './offers.ts';
 import type { RoutePlan, Sending } from './route-use.ts';
 import { type Steps, TooMuchError } from './steps.ts';
-import { durationOf, slowestRate } from './transfer.ts';
 
 /** A search that the service is asked for: a period of so many milliseconds, or a transfer of so many bytes at one rate. */
 export type Search = { duration: number } | { volume: number };
@@ -53,9 +52,8 @@ export function* judge(demand: Demand, terms: OfferTerms): Steps<Judgement> {
  * @param window its bandwidth is that of the period, or the most that the transfer may use
  */
 export function judgeSearch(window: Demand, search: Search, terms: OfferTerms): Steps<Judgement> {
-  return 'duration' in search
-    ? earliestIn(window, search.duration, terms)
-    : fastestIn(window, search.volume, terms);
+  if ('duration' in search) return earliestIn(window, search.duration, terms);
+  return fastestIn(window, search.volume, terms);
 }
 
 /** The earliest start. In its place: the most for which some period fits in the window, or a start after it. */

@@ -24,19 +24,17 @@ export class TooMuchError extends Error {
   }
 }
 
-/** How steps are taken. */
-export interface Pace {
-  /** How long all slices may take, in milliseconds. */
-  most: number;
-  /** Where another slice begins. Default: in the next turn of the event loop. */
-  turn?: () => Promise<void>;
-}
-
 /**
  * Takes the steps of work to its end. Where it takes too long, the work is told by a {@link TooMuchError}, and has a quarter of the
  * time more to end with what it has; then it is told again.
+ *
+ * @param most how long all slices may take, in milliseconds
+ * @param turn where another slice begins. Default: in the next turn of the event loop
  */
-export async function finish<Answer>(work: Steps<Answer>, { most, turn }: Pace): Promise<Answer> {
+export async function finish<Answer>(
+  work: Steps<Answer>,
+  { most, turn }: { most: number; turn?: () => Promise<void> },
+): Promise<Answer> {
   const slices = new Slices();
   let until = most;
   let step = work.next();

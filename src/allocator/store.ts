@@ -128,12 +128,12 @@ export interface StoreReading {
   versions(links?: readonly string[]): Promise<LinkVersion[]>;
   /** What is held of a link at some instant of a period, `MAX_ROWS` and one more at most. */
   overlapping(link: string, period: Period): Promise<HeldReservation[]>;
-  /** Those of the reservations that were not deleted. */
-  read(ids: readonly string[]): Promise<ReservationRecord[]>;
-  /** Counts the reservations of tenants that have not ended at `now`. */
-  countLive(tenants: readonly string[], now: number): Promise<Map<string, number>>;
-  /** The ids of the reservations that have these names and have not ended at `now`, by {@link textOfName}. */
-  findNames(names: readonly ReservationName[], now: number): Promise<Map<string, string>>;
+  /** A reservation that was not deleted. */
+  find(id: string): Promise<ReservationRecord | undefined>;
+  /** Counts the reservations of a tenant that have not ended at `now`. */
+  countLive(tenant: string, now: number): Promise<number>;
+  /** The id of the reservation that has a name and has not ended at `now`. */
+  findName(name: ReservationName, now: number): Promise<string | undefined>;
   /** The outcome that a key stands for, on any link; undefined when it is free at `now`. */
   findKey(key: IdempotencyKey, now: number): Promise<IdempotencyRecord | undefined>;
 }
@@ -179,8 +179,6 @@ export interface Locks {
 
 /** A transaction that holds its {@link Locks} from before its first read. */
 export interface StoreTransaction extends StoreReading {
-  /** How many pieces of work share the transaction and its commit; 0 but for the first of them. */
-  readonly together: number;
   /**
    * Writes what was decided, in few statements, once in a transaction. Each change moves each link of its reservation to
    * its next version; all are locked, and so are its keys. When it writes a key, it also deletes keys that expired by `now`,
@@ -205,11 +203,8 @@ export interface ReservationQuery {
 
 /** Where reservations are kept (allocator/README.md, "Storage"). What it reads itself is what was committed last. */
 export interface ReservationStore extends StoreReading {
-  /**
-   * Whether work that waits at the same time shares a transaction by itself, one after the other: each sees the changes of those
-   * before it.
-   */
-  readonly sharesCommits: boolean;
+  /** Whether one transaction runs at a time, whatever its links. */
+  readonly hasOneWriter: boolean;
   /**
    * Runs `work` in a transaction that holds its locks from before its first read. Commits when `work`
    * resolves, rolls its changes back when it rejects: all or none.
@@ -247,8 +242,6 @@ export interface ReservationStore extends StoreReading {
    * @returns ends that
    */
   onCommit(tell: () => void): () => void;
-  /** A reservation that was not deleted. */
-  find(id: string): Promise<ReservationRecord | undefined>;
   /** Reservations that were not deleted, by id, which is by age. */
   list(query: ReservationQuery): Promise<ListedReservation[]>;
   /** The text of a reservation's answer, and its experiment; undefined where it does not exist, or was deleted. */

@@ -15,30 +15,23 @@ export class PlaceTags {
   readonly #first: number;
   /** How many tags there are. */
   readonly size: number;
-  /** When each tag is held, by its place in the range: periods that do not overlap, in order. */
-  #held: Map<number, Period[]> | undefined;
   readonly #rows: ReadonlyMap<string, Holding>;
-  /** How many reservations hold each tag, by its place in the range; and how many tags are held. */
-  readonly #counts: Uint32Array;
-  #heldTags = 0;
+  /** Whether some tag is held by none of the rows; undefined where they are others since. */
+  #isOneUnheld: boolean | undefined;
+  /** When each tag is held: periods that do not overlap, in order. Undefined where the rows are others since. */
+  #held: Map<number, Period[]> | undefined;
 
-  /** @param range inclusive, `[from, to]` @param rows those that {@link count} is told */
+  /** @param range inclusive, `[from, to]` */
   constructor(place: TagPlace, [from, to]: TagRange, rows: ReadonlyMap<string, Holding>) {
     this.place = place;
     this.#first = from;
     this.size = to - from + 1;
     this.#rows = rows;
-    this.#counts = new Uint32Array(this.size);
   }
 
-  /** A reservation was added to the rows, or taken away. */
-  count({ tags }: Holding, by: 1 | -1): void {
-    this.#held = undefined;
-    const index = tags[this.place] - this.#first;
-    if (index < 0 || index >= this.size) return;
-    const count = (this.#counts[index] ?? 0) + by;
-    this.#counts[index] = count;
-    if (count === (by === 1 ? 1 : 0)) this.#heldTags += by;
+  /** The rows are others. */
+  changed(): void {
+    [this.#isOneUnheld, this.#held] = [undefined, undefined];
   }
 
   /** Whether a tag is in the range. A reservation from before the topology changed may hold another. */
@@ -97,7 +90,8 @@ export class PlaceTags {
     better: (one: number, other: number) => number,
     of: (periods: readonly Period[]) => number,
   ): number {
-    if (this.#heldTags < this.size) return unheld;
+    this.#isOneUnheld ??= this.#countHeld() < this.size;
+    if (this.#isOneUnheld) return unheld;
     this.#held ??= this.#periods();
     let best = worst;
     for (const periods of this.#held.values()) {
@@ -105,6 +99,12 @@ export class PlaceTags {
       if (best === unheld) break;
     }
     return best;
+  }
+
+  #countHeld(): number {
+    const tags = new Set<number>();
+    for (const row of this.#rows.values()) if (this.has(row.tags[this.place])) tags.add(row.tags[this.place]);
+    return tags.size;
   }
 
   #periods(): Map<number, Period[]> {

@@ -1,4 +1,3 @@
-import type { Period } from './demand.ts';
 import { LinkUse } from './link-use.ts';
 import type { Network } from './network.ts';
 import {
@@ -45,7 +44,7 @@ export interface ViewOptions {
   network: Pick<Network, 'byId'>;
   /** See {@link LinkUse}. */
   maxShare?: number | undefined;
-  /** Where rows are read at first. */
+  /** Where rows are read. */
   reading: Pick<StoreReading, 'overlapping'>;
 }
 
@@ -56,23 +55,32 @@ export async function readAhead(
   now: number,
 ): Promise<Known> {
   // All are sent at once; the store keeps the order in which they lock.
-  const [rows, taken, live, names, found] = await Promise.all([
+  const [rows, earlier, live, names, found] = await Promise.all([
     reading.versions(links),
-    Promise.all(keys.map((key) => reading.findKey(key, now))),
-    counted.length > 0 ? reading.countLive(counted, now) : undefined,
-    named.length > 0 ? reading.findNames(named, now) : undefined,
-    about.length > 0 ? reading.read(about) : [],
+    readEach(keys, nameOfKey, (key) => reading.findKey(key, now)),
+    readEach(counted, String, (tenant) => reading.countLive(tenant, now)),
+    readEach(named, textOfName, (name) => reading.findName(name, now)),
+    readEach(about, String, reading.find),
   ]);
-  const earlier = taken.flatMap((record) => record ?? []);
-  const ids = earlier.flatMap(({ reservations }) => reservations);
-  const replayed = ids.length > 0 ? await reading.read(ids) : [];
+  const ids = [...earlier.values()].flatMap(({ reservations }) => reservations);
+  const replayed = await readEach(ids, String, reading.find);
   return {
     versions: new Map(rows.map(({ id, version }) => [id, version])),
-    records: new Map([...found, ...replayed].map((record) => [record.id, record])),
-    live: live ?? new Map(),
-    names: names ?? new Map(),
-    keys: new Map(earlier.map((record) => [nameOfKey(record), record])),
+    records: new Map([...found, ...replayed]),
+    live,
+    names,
+    keys: earlier,
   };
+}
+
+/** What is found of each, by its name. */
+async function readEach<Key, Value>(
+  keys: readonly Key[],
+  nameOf: (key: Key) => string,
+  read: (key: Key) => Promise<Value | undefined>,
+): Promise<Map<string, Value>> {
+  const found = await Promise.all(keys.map(async (key) => ({ name: nameOf(key), value: await read(key) })));
+  return new Map(found.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]])));
 }
 
 /** Links as an operation sees them: with the changes that it has decided on so far. */
@@ -80,18 +88,15 @@ export class LinksView {
   /** When it is decided, in milliseconds. */
   readonly now: number;
   readonly #options: ViewOptions;
-  /** Where rows are read. */
-  reading: Pick<StoreReading, 'overlapping'>;
   #known: Known;
   readonly #uses = new Map<string, LinkUse>();
-  /** The functions that undo the changes, in the order of the changes. */
-  readonly #inverses: (() => void)[] = [];
+  /** The changes, each with its reservation as it was before. */
+  readonly #changes: (WrittenChange & { before: ReservationRecord | undefined })[] = [];
 
   /** @param now milliseconds */
   constructor(now: number, options: ViewOptions) {
     this.now = now;
     this.#options = options;
-    this.reading = options.reading;
     this.#known = {
       versions: new Map(),
       records: new Map(),
@@ -118,24 +123,26 @@ export class LinksView {
 
   /** A link's version; each change of the operation counts. */
   version(link: string): number {
-    return this.#known.versions.get(link) ?? 0;
+    const changes = this.#changes.filter(({ record }) => record.hops.some((hop) => hop.link === link));
+    return (this.#known.versions.get(link) ?? 0) + changes.length;
   }
 
   /** The use of a link. @throws RangeError for a link that left the network */
   use(id: string): LinkUse {
     const known = this.#uses.get(id);
     if (known) return known;
-    const { network, maxShare: share } = this.#options;
+    const { network, maxShare: share, reading } = this.#options;
     const link = network.byId(id);
     if (!link) throw new RangeError(`there is no link ${id}`);
-    const read = (period: Period) => this.reading.overlapping(id, period);
-    const use = new LinkUse(id, link, { share, read });
+    const use = new LinkUse(id, link, { share, read: (period) => reading.overlapping(id, period) });
     this.#uses.set(id, use);
     return use;
   }
 
   /** A reservation that was read; undefined when it was deleted. */
   reservation(id: string): ReservationRecord | undefined {
+    const change = this.#changes.findLast(({ record }) => record.id === id);
+    if (change) return change.action === 'delete' ? undefined : change.record;
     return this.#known.records.get(id);
   }
 
@@ -143,12 +150,18 @@ export class LinksView {
   live(tenant: string): number {
     const live = this.#known.live.get(tenant);
     if (live === undefined) throw new RangeError('the reservations of this tenant were not counted');
-    return live;
+    const changed = this.#changes.filter(({ record }) => record.tenant === tenant && record.end > this.now);
+    return changed.reduce((sum, { action }) => sum + { create: 1, update: 0, delete: -1 }[action], live);
   }
 
   /** The id of the reservation that has a name; undefined when the name is free. */
   holderOf(name: ReservationName): string | undefined {
-    return this.#known.names.get(textOfName(name));
+    const has = (record: ReservationRecord | undefined): boolean =>
+      record?.name === name.name && record.experiment === name.experiment;
+    const change = this.#changes.findLast(({ record, before }) => has(record) || has(before));
+    if (!change) return this.#known.names.get(textOfName(name));
+    const { action, record } = change;
+    return action !== 'delete' && has(record) ? record.id : undefined;
   }
 
   /** What an idempotency key stands for; undefined when the key is free. */
@@ -163,41 +176,20 @@ export class LinksView {
 
   /** How many changes were made so far. */
   get changes(): number {
-    return this.#inverses.length;
+    return this.#changes.length;
   }
 
   /** Takes changes back, the last one first, until only so many are left. */
   undo(changes: number): void {
-    for (const inverse of this.#inverses.splice(changes).reverse()) inverse();
+    for (const { record, before } of this.#changes.splice(changes).reverse()) {
+      this.#hold(before ?? record, before !== undefined);
+    }
   }
 
   /** Makes a change, which whatever is decided after it sees. */
-  apply({ action, record }: WrittenChange): void {
-    const { live, names, records, versions } = this.#known;
-    const { id, experiment, tenant, hops } = record;
-    const before = records.get(id);
-    const textOf = (name: string | undefined) =>
-      name === undefined ? [] : [textOfName({ experiment, name })];
-    const texts = [...textOf(before?.name), ...textOf(record.name)];
-    const holders = texts.map((text) => [text, names.get(text)] as const);
-    const counted = live.get(tenant);
-    const moveOn = (by: 1 | -1): void => {
-      for (const { link } of hops) versions.set(link, this.version(link) + by);
-    };
-    this.#inverses.push(() => {
-      moveOn(-1);
-      restore(records, id, before);
-      for (const [text, holder] of holders) restore(names, text, holder);
-      if (counted !== undefined) live.set(tenant, counted);
-      this.#hold(before ?? record, before !== undefined);
-    });
-    moveOn(1);
-    for (const [text, holder] of holders) if (holder === id) names.delete(text);
-    if (action !== 'delete') for (const text of textOf(record.name)) names.set(text, id);
-    if (counted !== undefined && record.end > this.now) {
-      live.set(tenant, counted + { create: 1, update: 0, delete: -1 }[action]);
-    }
-    restore(records, id, action === 'delete' ? undefined : record);
+  apply(change: WrittenChange): void {
+    const { action, record } = change;
+    this.#changes.push({ ...change, before: this.reservation(record.id) });
     this.#hold(record, action !== 'delete');
   }
 
@@ -209,9 +201,4 @@ export class LinksView {
       else this.use(link).remove(id);
     }
   }
-}
-
-function restore<Value>(map: Map<string, Value>, key: string, value: Value | undefined): void {
-  if (value === undefined) map.delete(key);
-  else map.set(key, value);
 }

@@ -19,21 +19,14 @@ export interface HealthOptions {
   timeout?: number;
 }
 
-/** The two checks that a supervisor and a load balancer make, which need no token. */
-export interface HealthChecks {
-  readonly routes: Hono;
-  /** Makes this server not ready from now on, because it is about to stop. */
-  drain(): void;
-}
-
 /**
  * `GET /healthz`: the process answers, even without its database, so that a supervisor does not restart it for a database
  * that is away. `GET /readyz`: 503 while the database does not answer or takes no changes, as on a full disk, and from
- * {@link HealthChecks.drain} on.
+ * `drain` on.
  *
  * At most one query runs at a time, however many requests come: these addresses are open to everyone.
  */
-export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: HealthOptions): HealthChecks {
+export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: HealthOptions) {
   const routes = new Hono({ strict: false });
   let stopping = false;
   let underWay: Promise<boolean> | undefined;
@@ -56,15 +49,15 @@ export function createHealth({ mount, ping, log, timeout = READY_TIMEOUT }: Heal
 
   mount(routes, 'health', async () => well());
   mount(routes, 'readiness', async () => {
-    if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
-    if (!(await databaseAnswers()))
-      throw refusal('unavailable', 'The database does not answer, or takes no changes.');
+    const answers = stopping || (await databaseAnswers());
     // `drain` may have been called during the query.
     if (stopping) throw refusal('unavailable', 'This server is about to stop. Ask another one.');
+    if (!answers) throw refusal('unavailable', 'The database does not answer, or takes no changes.');
     return well();
   });
   return {
     routes,
+    /** Makes this server not ready from now on, because it is about to stop. */
     drain() {
       stopping = true;
     },

@@ -1,35 +1,28 @@
 import { setBounded } from '../contract/bounded-map.ts';
 import { isWithin } from '../contract/instants.ts';
 
-/** Values that are being made, or were made, by name. */
-export interface KeptPromises<Value> {
-  /** @param span how old the value may be, in milliseconds. Default: as old as it is. @returns undefined where there is none */
-  get(name: string, span?: number): Promise<Value> | undefined;
-  /** Keeps a value for all who ask meanwhile and later. @returns the value */
-  keep(name: string, value: Promise<Value>): Promise<Value>;
-  delete(name: string): void;
-}
-
 /**
  * Keeps promises by name. A failure is not kept, so that the next request makes the value again.
  *
  * @param most how many are kept; then the oldest is removed
  * @param now by which `span` is measured, in milliseconds. Default: a clock that stands
  */
-export function keptPromises<Value>(most: number, now: () => number = () => 0): KeptPromises<Value> {
+export function keptPromises<Value>(most: number, now: () => number = () => 0) {
   const kept = new Map<string, { at: number; value: Promise<Value> }>();
   return {
-    get(name, span) {
+    /** @param span how old the value may be, in milliseconds. Default: as old as it is. @returns undefined where there is none */
+    get(name: string, span?: number): Promise<Value> | undefined {
       const found = kept.get(name);
       return found && (span === undefined || isWithin(found.at, span, now())) ? found.value : undefined;
     },
-    keep(name, value) {
+    /** Keeps a value for all who ask meanwhile and later. @returns the value */
+    keep(name: string, value: Promise<Value>): Promise<Value> {
       const entry = { at: now(), value };
       setBounded(kept, name, entry, most);
       value.catch(() => kept.get(name) === entry && kept.delete(name));
       return value;
     },
-    delete: (name) => void kept.delete(name),
+    delete: (name: string) => void kept.delete(name),
   };
 }
 

@@ -1,5 +1,5 @@
 import { setBounded } from '../contract/bounded-map.ts';
-import { issuerName } from '../contract/issuer-address.ts';
+import { issuerName, issuersFor, type TrustedIssuer } from '../contract/issuer-address.ts';
 import { refusal } from './problem-error.ts';
 
 /** Kinds whose ids belong to the issuer that minted them. */
@@ -37,12 +37,12 @@ const MAX_CACHED_OWNERS = 10_000;
  * "Used" means a request that carried the issuer's token for it. That is written to the database once, and so it holds on
  * every replica and after a restart. An issuer that is no longer trusted keeps its ids: no other issuer gets them.
  *
- * @param issuersOf the trusted issuers of a kind
+ * @param issuers those that are trusted
  * @param history names the history of the database: owners of another one are read again
  */
 export function createOwnership(
   owners: OwnerStore,
-  issuersOf: Readonly<Record<OwnedKind, readonly string[]>>,
+  issuers: readonly TrustedIssuer[],
   history: () => string,
 ): Ownership {
   const known = new Map<string, string>();
@@ -53,7 +53,9 @@ export function createOwnership(
     knownOf = history();
     const remembered = known.get(id);
     if (remembered !== undefined) return remembered;
-    const hosts = issuersOf[kind].filter((other) => isHostOf(other, id)).map(issuerName);
+    const hosts = issuersFor(kind, issuers)
+      .filter((other) => isHostOf(other, id))
+      .map(issuerName);
     if (hosts.length > 0 && !hosts.includes(issuer)) return undefined;
     const owner = await owners.register(id, issuer);
     setBounded(known, id, owner, MAX_CACHED_OWNERS);

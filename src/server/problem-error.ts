@@ -1,9 +1,10 @@
+import * as v from 'valibot';
 import { QuestionEndedError } from '../allocator/questions.ts';
 import { TooMuchError } from '../allocator/steps.ts';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
-import { type Problem, problemBody, type RefusalFacts } from '../contract/problems.ts';
+import { type Problem, problemBody, type RefusalFacts, schemaProblems } from '../contract/problems.ts';
 import { Sentence, type Times, UTC_TIMES } from '../contract/said.ts';
 import { problem, problemTexts, readProblem } from '../words/problems.ts';
 import { jsonReply } from './json-reply.ts';
@@ -44,6 +45,22 @@ export function tooMany(msg: string, retryAfter: number): ProblemError {
 export function refusalOf([first, ...rest]: readonly Problem[], facts: RefusalFacts = {}): ProblemError {
   if (!first) throw new RangeError('a refusal needs a problem');
   return new ProblemError([first, ...rest], facts);
+}
+
+/**
+ * Reads what a request gives by a schema.
+ *
+ * @param codes of problems, by the names of the members
+ * @throws ProblemError naming every wrong member
+ */
+export function readBy<Output>(
+  schema: v.GenericSchema<unknown, Output>,
+  given: unknown,
+  codes: Readonly<Record<string, ProblemCode>>,
+): Output {
+  const result = v.safeParse(schema, given);
+  if (result.success) return result.output;
+  throw refusalOf(schemaProblems(result.issues, codes));
 }
 
 /** Refuses a request where it has problems. @throws ProblemError with all of them */

@@ -1,6 +1,5 @@
 import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
 import {
-  forIssuer,
   issuerName,
   issuerProblem,
   issuersFor,
@@ -19,7 +18,6 @@ import { CLIENT_ID } from './identity/user-token.ts';
 import type { Service } from './keys/key-ring.ts';
 import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';
-import { createOwnership, type OwnerStore, type Ownership } from './ownership.ts';
 
 /** Trust in this server's own portal and identity provider, whose keys are at hand. */
 export function ownTrust(
@@ -90,17 +88,18 @@ export function foreignTrust(
   const issuers = trustedIssuers(options);
   const missing = missingKind(issuers);
   if (missing !== undefined) throw new RangeError(`trust needs an issuer of ${missing} tokens`);
-  const keySets = new Map<string, KeySet>();
-  for (const { issuer } of issuers) {
-    const keys = keysOf(issuer, KEY_SET_PATH, { now, log, keySetFailed, fetch });
-    // An issuer that is named twice, once for each kind, has one key set.
-    if (forIssuer(keySets, issuer) === undefined) keySets.set(issuer, keys);
-  }
+  // An issuer that is named twice, once for each kind, has one key set.
+  const keySets = new Map(
+    issuers.map(({ issuer }) => [
+      issuerName(issuer),
+      keysOf(issuer, KEY_SET_PATH, { now, log, keySetFailed, fetch }),
+    ]),
+  );
   const verified = new VerifiedTokens();
   const trustFor = (kind: TrustedKind): Trust => ({
     issuers: new Map(
       issuersFor(kind, issuers).flatMap((issuer) => {
-        const keys = forIssuer(keySets, issuer);
+        const keys = keySets.get(issuerName(issuer));
         return keys ? [[issuer, keys]] : [];
       }),
     ),
@@ -179,20 +178,6 @@ export function foreignAddresses(options: ForeignIssuers): { portal: string; ide
     portal: plain(options.portalUrl ?? portals.at(-1)?.issuer ?? ''),
     identity: plain(options.authUrl ?? identity),
   };
-}
-
-/** The check that a project or an experiment belongs to the issuer of its token; see {@link createOwnership}. */
-export function ownershipAmong(
-  options: ForeignIssuers,
-  owners: OwnerStore,
-  history: () => string,
-): Ownership {
-  const issuers = trustedIssuers(options);
-  const issuersOf = {
-    project: issuersFor('project', issuers),
-    experiment: issuersFor('experiment', issuers),
-  };
-  return createOwnership(owners, issuersOf, history);
 }
 
 /** How long a trusted issuer may take for an answer, in milliseconds: requests wait for it. */

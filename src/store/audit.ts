@@ -199,30 +199,26 @@ export function readNames(database: Pick<SqlDatabase, 'snapshot'>): Promise<Read
   });
 }
 
-function conditionsOf({
-  reservation,
-  name,
-  experiment,
-  by,
-  link,
-  since,
-  until,
-  refused,
-}: AuditQuery): string {
-  const conditions = [
-    // The first number of a sequence is 1 on either engine.
-    'seq > 0',
-    reservation !== undefined && 'audit.reservation = $reservation',
-    name !== undefined && 'reservation.name = $name',
-    experiment !== undefined && 'audit.experiment = $experiment',
-    by !== undefined && 'audit.actor = $by',
-    link !== undefined && 'audit.link = $link',
-    // Without an index: the pages go by number, and another order would be sorted anew for each.
-    since !== undefined && 'audit.at_ms + 0 >= $since',
-    until !== undefined && 'audit.at_ms + 0 < $until',
-    refused && 'audit.accepted + 0 = 0',
-  ];
-  return conditions.filter((each) => typeof each === 'string').join(' AND ');
+/** What the members of a query ask for. */
+const CONDITIONS: Readonly<Record<Exclude<keyof AuditQuery, 'limit'>, string>> = {
+  reservation: 'audit.reservation = $reservation',
+  name: 'reservation.name = $name',
+  experiment: 'audit.experiment = $experiment',
+  by: 'audit.actor = $by',
+  link: 'audit.link = $link',
+  // Without an index: the pages go by number, and another order would be sorted anew for each.
+  since: 'audit.at_ms + 0 >= $since',
+  until: 'audit.at_ms + 0 < $until',
+  refused: 'audit.accepted + 0 = 0',
+};
+
+function conditionsOf(query: AuditQuery): string {
+  const asked = new Map<string, unknown>(Object.entries(query));
+  const conditions = Object.entries(CONDITIONS).flatMap(([name, condition]) =>
+    (asked.get(name) ?? false) === false ? [] : condition,
+  );
+  // The first number of a sequence is 1 on either engine.
+  return ['seq > 0', ...conditions].join(' AND ');
 }
 
 const DECISIONS = 'audit LEFT JOIN reservation ON reservation.id = audit.reservation';

@@ -14,6 +14,10 @@ const ON_CONFLICT: Readonly<Record<string, string>> = {
 
 /** The identity provider's records. One statement redeems a code or token, so that one of many concurrent requests wins. */
 export function identityRecordStore(database: SqlDatabase): IdentityRecords {
+  const found = async (where: string, values: object): Promise<IdentityRecord[]> =>
+    (
+      await database.reader.all<RecordRow>(`SELECT ${RECORD} FROM identity_record WHERE ${where}`, values)
+    ).map((row) => ({ ...row, payload: JSON.parse(row.payload), decided: row.decided === 1 }));
   return {
     async save(record) {
       const onConflict =
@@ -28,30 +32,13 @@ export function identityRecordStore(database: SqlDatabase): IdentityRecords {
       );
     },
 
-    async find(model, key) {
-      const row = await database.reader.first<RecordRow>(
-        `SELECT ${RECORD} FROM identity_record WHERE model = $model AND key = $key`,
-        { model, key },
-      );
-      return row && toRecord(row);
-    },
-
-    async findByUserCode(userCode) {
-      const row = await database.reader.first<RecordRow>(
-        `SELECT ${RECORD} FROM identity_record WHERE user_code = $userCode`,
-        { userCode },
-      );
-      return row && toRecord(row);
-    },
-
-    async loginsOf(account, now) {
-      const rows = await database.reader.all<RecordRow>(
-        `SELECT ${RECORD} FROM identity_record
-         WHERE account = $account AND model IN ('Grant', 'RefreshToken') AND consumed_ms IS NULL AND expires_ms > $now`,
+    find: async (model, key) => (await found('model = $model AND key = $key', { model, key }))[0],
+    findByUserCode: async (userCode) => (await found('user_code = $userCode', { userCode }))[0],
+    loginsOf: (account, now) =>
+      found(
+        `account = $account AND model IN ('Grant', 'RefreshToken') AND consumed_ms IS NULL AND expires_ms > $now`,
         { account, now },
-      );
-      return rows.map(toRecord);
-    },
+      ),
 
     use: (key, now) =>
       database.run(
@@ -175,7 +162,3 @@ function countedAttempts(
 }
 
 type RecordRow = Omit<IdentityRecord, 'payload' | 'decided'> & { payload: string; decided: number };
-
-function toRecord(row: RecordRow): IdentityRecord {
-  return { ...row, payload: JSON.parse(row.payload), decided: row.decided === 1 };
-}

@@ -1,4 +1,4 @@
-import { TAG_PLACES, type Tags } from '../allocator/demand.ts';
+import { TAG_PLACES } from '../allocator/demand.ts';
 import { Slices } from '../allocator/event-loop.ts';
 import type {
   ChangedReservation,
@@ -8,12 +8,20 @@ import type {
   ReservationRecord,
 } from '../allocator/store.ts';
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
-import type { SqlReader, SqlValues } from './sql.ts';
+import type { SqlReader } from './sql.ts';
 
-/** A row for each hop, its columns in the order in which {@link toRecord} reads them. */
-const RECORDS = `r.id, hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')},
-  r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.experiment, r.created_by, r.created_ms, hop.version, r.tenant,
-  ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')}, r.deleted_ms`;
+/** A row for each hop: the reservation, with what it holds there. */
+const RECORDS = `r.id, r.site1, r.site2, r.start_ms, r.end_ms, r.bandwidth, r.experiment, r.created_by, r.created_ms,
+  hop.version, r.tenant, ${RESERVATION_TEXTS.map((text) => `r.${text}`).join(', ')},
+  hop.link, ${TAG_PLACES.map((place) => `hop.${place}`).join(', ')}, r.deleted_ms`;
+
+type HopRow = readonly [
+  ...[id: string, site1: string, site2: string, start: number, end: number, bandwidth: number],
+  ...[experiment: string, createdBy: string, createdAt: number, version: number, tenant: string],
+  ...[name: string | null, description: string | null, link: string],
+  ...[site1_s_tag: number, site1_c_tag: number, site2_s_tag: number, site2_c_tag: number],
+  deletedAt: number | null,
+];
 
 /** Reads reservations with their hops, by id. In a subquery as a table, they would be sorted once more. */
 function rowsOf(condition: string): string {
@@ -25,7 +33,7 @@ const ONE = rowsOf('r.id = $id AND r.deleted_ms IS NULL');
 
 /** A reservation that was not deleted. */
 export async function readRecord(sql: SqlReader, id: string): Promise<ReservationRecord | undefined> {
-  return grouped(await sql.arrays(ONE, { id }))[0];
+  return grouped(await sql.arrays<HopRow>(ONE, { id }))[0];
 }
 
 /** How many reservations are read at once: with eight hops each, some milliseconds. */
@@ -69,8 +77,8 @@ export async function changedRecords(
     most = Number.MAX_SAFE_INTEGER,
   }: { link: string; since: number; experiment?: string; most?: number },
 ): Promise<ChangedReservation[]> {
-  const rows = await sql.arrays(CHANGED, { link, since, experiment, most });
-  const deleted = new Set(rows.flatMap((row) => (row.at(-1) === null ? [] : [row[0]])));
+  const rows = await sql.arrays<HopRow>(CHANGED, { link, since, experiment, most });
+  const deleted = new Set(rows.flatMap((row) => (row.at(-1) === null ? [] : row[0])));
   return grouped(rows).map((record) => ({ record, deleted: deleted.has(record.id) }));
 }
 
@@ -90,8 +98,8 @@ export async function recordsEndingAfter(
   const records: ReservationRecord[] = [];
   for (;;) {
     const after = records.at(-1)?.id ?? '';
-    const rows = await sql.arrays(ENDING_AFTER, { experiment, after, instant, count: READ_AT_ONCE });
-    const found = grouped(rows);
+    const given = { experiment, after, instant, count: READ_AT_ONCE };
+    const found = grouped(await sql.arrays<HopRow>(ENDING_AFTER, given));
     records.push(...found);
     if (found.length < READ_AT_ONCE) return records;
     if (slices.isOver) await slices.next();
@@ -99,69 +107,22 @@ export async function recordsEndingAfter(
 }
 
 /** @param rows of hops, those of a reservation one after the other */
-function grouped(rows: readonly SqlValues[]): ReservationRecord[] {
+function grouped(rows: readonly HopRow[]): ReservationRecord[] {
   const records: ReservationRecord[] = [];
   for (const row of rows) {
+    const [id, site1, site2, start, end, bandwidth, experiment, createdBy, createdAt, version, ...rest] = row;
+    const [tenant, name, description, link, site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag] = rest;
+    const hop: Hop = { link, tags: { site1_s_tag, site1_c_tag, site2_s_tag, site2_c_tag } };
     const last = records.at(-1);
-    if (last && last.id === row[0]) last.hops = [...last.hops, hopOf(row)];
-    else records.push(toRecord(row));
+    if (last?.id === id) {
+      last.hops = [...last.hops, hop];
+      continue;
+    }
+    const about = { id, site1, site2, start, end, bandwidth, experiment, createdBy, createdAt, version };
+    const record: ReservationRecord = { ...about, tenant, hops: [hop] };
+    if (name !== null) record.name = name;
+    if (description !== null) record.description = description;
+    records.push(record);
   }
   return records;
 }
-
-function hopOf([, link, s1, c1, s2, c2]: SqlValues): Hop {
-  return { link: String(link), tags: tagsIn([s1, c1, s2, c2]) };
-}
-
-/** The tags of a row. @param values of its columns of tags, in the order of {@link TAG_PLACES} */
-export function tagsIn([s1, c1, s2, c2]: SqlValues): Tags {
-  return {
-    site1_s_tag: Number(s1),
-    site1_c_tag: Number(c1),
-    site2_s_tag: Number(s2),
-    site2_c_tag: Number(c2),
-  };
-}
-
-function toRecord(row: SqlValues): ReservationRecord {
-  const [
-    id,
-    ,
-    ,
-    ,
-    ,
-    ,
-    site1,
-    site2,
-    start,
-    end,
-    bandwidth,
-    experiment,
-    createdBy,
-    createdAt,
-    version,
-    tenant,
-  ] = row;
-  const record: ReservationRecord = {
-    id: String(id),
-    site1: String(site1),
-    site2: String(site2),
-    hops: [hopOf(row)],
-    start: Number(start),
-    end: Number(end),
-    bandwidth: Number(bandwidth),
-    experiment: String(experiment),
-    createdBy: String(createdBy),
-    createdAt: Number(createdAt),
-    version: Number(version),
-    tenant: String(tenant),
-  };
-  for (const [index, text] of RESERVATION_TEXTS.entries()) {
-    const value = row[TEXTS_FROM + index];
-    if (value !== null) record[text] = String(value);
-  }
-  return record;
-}
-
-/** Where the texts begin in a row. */
-const TEXTS_FROM = 16;

@@ -6,6 +6,8 @@ import {
   type Decided,
   EXPIRED_KEYS_AT_ONCE,
   type HeldReservation,
+  type IdempotencyKey,
+  type IdempotencyRecord,
   type LinkVersion,
   type Locks,
   nameOfKey,
@@ -18,15 +20,8 @@ import {
 import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { jsonText } from '../contract/visible-text.ts';
 import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
-import { deleteIfExpired, findKey, IDEMPOTENCY_KEY, keyRow } from './idempotency-keys.ts';
 import { deleteOldRows } from './old-rows.ts';
-import {
-  changedRecords,
-  listAnswers,
-  readRecord,
-  recordsEndingAfter,
-  tagsIn,
-} from './reservation-records.ts';
+import { changedRecords, listAnswers, readRecord, recordsEndingAfter } from './reservation-records.ts';
 import { overlapping, spanOf } from './spans.ts';
 import {
   insertInto,
@@ -34,8 +29,8 @@ import {
   READ_LINK,
   type SqlDatabase,
   type SqlReader,
+  type SqlStatements,
   type SqlTransaction,
-  type SqlValues,
 } from './sql.ts';
 
 /** The versions of reservations that begin on a link and were not deleted. */
@@ -73,6 +68,13 @@ function replaced(...columns: string[]): string {
   return columns.map((column) => `${column} = excluded.${column}`).join(', ');
 }
 
+/** Inserts keys. A key that is there already makes it fail: the caller has locked its keys, and found them free. */
+const IDEMPOTENCY_KEY = insertInto(
+  'idempotency_key',
+  `created_by text createdBy, experiment text, key text, fingerprint text, reservation text, items text,
+   expires_ms bigint expires`,
+);
+
 /** Makes the row of a link that has none. Of two at once, the second waits for the first. */
 const MAKE_LINK = 'INSERT INTO link (id, version) VALUES ($link, 0) ON CONFLICT (id) DO NOTHING';
 const SET_LINK_VERSION = 'UPDATE link SET version = $version WHERE id = $link';
@@ -88,7 +90,7 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
   const told = new Set<() => void>();
   return {
     ...storeReading(reader),
-    sharesCommits: locking.sharesCommits,
+    hasOneWriter: locking.hasOneWriter,
     async changeLinks(locks, work) {
       const answer = await changeLinks(database, locking, locks, work);
       for (const tell of told) tell();
@@ -118,7 +120,6 @@ export function reservationStore(database: SqlDatabase, locking: Locking): Reser
         }
         return { version, history: sql.history };
       }),
-    find: (id) => readRecord(reader, id),
     list: (query) => listAnswers(reader, query),
     answer: (id) =>
       reader.first('SELECT experiment, answer FROM reservation WHERE id = $id AND deleted_ms IS NULL', {
@@ -176,7 +177,6 @@ async function changeLinks<Answer>(
       if (names.length > 0) await locking.lockNames(sql, names);
       return work({
         ...storeReading(sql),
-        together: sql.together,
         versions: async (ids = links) => ids.map((id) => versions.get(id) ?? unchanged(id)),
         write: (decided, now) => write(sql, locking, { versions, decided, now }),
       });
@@ -213,38 +213,28 @@ function storeReading(sql: SqlReader): StoreReading {
     async overlapping(link, { start, end }) {
       if (start >= end) return [];
       const until = Math.min(end, Number.MAX_SAFE_INTEGER);
-      return (await sql.arrays(OVERLAPPING, { link, start, end: until })).map(heldOf);
+      return (await sql.arrays<HeldRow>(OVERLAPPING, { link, start, end: until })).map(heldOf);
     },
 
     findKey: (key, now) => findKey(sql, key, now),
 
-    async read(ids) {
-      const found = await Promise.all(ids.map((id) => readRecord(sql, id)));
-      return found.flatMap((record) => record ?? []);
+    find: (id) => readRecord(sql, id),
+
+    async countLive(tenant, now) {
+      const row = await sql.first<{ live: number }>(
+        'SELECT count(*) AS live FROM reservation WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now',
+        { tenant, now },
+      );
+      return row?.live ?? 0;
     },
 
-    async countLive(tenants, now) {
-      const counted = tenants.map(async (tenant): Promise<[string, number]> => {
-        const row = await sql.first<{ live: number }>(
-          `SELECT count(*) AS live FROM reservation
-           WHERE tenant = $tenant AND deleted_ms IS NULL AND end_ms > $now`,
-          { tenant, now },
-        );
-        return [tenant, row?.live ?? 0];
-      });
-      return new Map(await Promise.all(counted));
-    },
-
-    async findNames(names, now) {
-      const found = names.map(async (each): Promise<[string, string][]> => {
-        const row = await sql.first<{ id: string }>(
-          `SELECT id FROM reservation
-           WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
-          { ...each, now },
-        );
-        return row ? [[textOfName(each), row.id]] : [];
-      });
-      return new Map((await Promise.all(found)).flat());
+    async findName(named, now) {
+      const row = await sql.first<{ id: string }>(
+        `SELECT id FROM reservation
+         WHERE experiment = $experiment AND name = $name AND deleted_ms IS NULL AND end_ms > $now LIMIT 1`,
+        { ...named, now },
+      );
+      return row?.id;
     },
   };
 }
@@ -301,14 +291,50 @@ async function write(
   );
 }
 
-/** @param values of a row of {@link OVERLAPPING} */
-function heldOf([id, start, end, bandwidth, s1, c1, s2, c2, tenant]: SqlValues): HeldReservation {
+/** A row of {@link OVERLAPPING}. */
+type HeldRow = readonly [
+  ...[id: string, start: number, end: number, bandwidth: number],
+  ...[site1_s_tag: number, site1_c_tag: number, site2_s_tag: number, site2_c_tag: number, tenant: string],
+];
+
+function heldOf([id, start, end, bandwidth, s1, c1, s2, c2, tenant]: HeldRow): HeldReservation {
+  const tags = { site1_s_tag: s1, site1_c_tag: c1, site2_s_tag: s2, site2_c_tag: c2 };
+  return { id, start, end, bandwidth, tags, tenant };
+}
+
+/** See `ReservationStore.findKey`. */
+async function findKey(
+  sql: SqlReader,
+  { createdBy, experiment, key }: IdempotencyKey,
+  now: number,
+): Promise<IdempotencyRecord | undefined> {
+  const row = await sql.first<Omit<IdempotencyRecord, 'reservations'> & { items: string }>(
+    `SELECT created_by AS "createdBy", experiment, key, fingerprint, coalesce(items, reservation) AS items,
+       expires_ms AS expires
+     FROM idempotency_key
+     WHERE created_by = $createdBy AND experiment = $experiment AND key = $key AND expires_ms > $now`,
+    { createdBy, experiment, key, now },
+  );
+  if (!row) return undefined;
+  const { items, ...rest } = row;
+  return { ...rest, reservations: items.split(' ') };
+}
+
+/** The row of a key. Only that of a batch has a list of items; its reservation is the first of them. */
+function keyRow(record: IdempotencyRecord): object {
+  const { reservations } = record;
   return {
-    id: String(id),
-    start: Number(start),
-    end: Number(end),
-    bandwidth: Number(bandwidth),
-    tags: tagsIn([s1, c1, s2, c2]),
-    tenant: String(tenant),
+    ...record,
+    reservation: reservations[0],
+    items: reservations.length > 1 ? reservations.join(' ') : null,
   };
+}
+
+/** Deletes a key if it has expired, so that it can be inserted again. */
+function deleteIfExpired(sql: SqlStatements, key: IdempotencyKey, now: number): Promise<void> {
+  return sql.run(
+    `DELETE FROM idempotency_key
+     WHERE created_by = $createdBy AND experiment = $experiment AND key = $key AND expires_ms <= $now`,
+    { ...key, now },
+  );
 }

@@ -14,7 +14,7 @@ export type SqlValues = readonly unknown[];
 export interface SqlReader {
   all<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row[]>;
   /** As `all`, with rows that take less to make and to read. */
-  arrays(sql: string, values?: object): Promise<SqlValues[]>;
+  arrays<Row extends SqlValues = SqlValues>(sql: string, values?: object): Promise<Row[]>;
   first<Row extends object = SqlRow>(sql: string, values?: object): Promise<Row | undefined>;
 }
 
@@ -44,7 +44,7 @@ export function statementsBy(query: SqlQuery): SqlStatements {
     query<Row>(sql, values, false);
   return {
     all,
-    arrays: (sql, values = {}) => query<unknown[]>(sql, values, true),
+    arrays: <Row extends SqlValues>(sql: string, values: object = {}) => query<Row>(sql, values, true),
     first: async <Row extends object>(sql: string, values?: object) => (await all<Row>(sql, values))[0],
     run: (sql, values) => all(sql, values).then(() => undefined),
   };
@@ -82,8 +82,6 @@ export function insertInto(table: string, columns: string, onConflict = ''): Sql
 
 /** The statements of one transaction. */
 export interface SqlTransaction extends SqlStatements {
-  /** How many pieces of work share the transaction, where this one is the first of them; else 0. */
-  readonly together: number;
   /** Inserts rows, in their order. */
   insert(into: SqlInsert, rows: readonly object[]): Promise<void>;
   /**
@@ -154,8 +152,8 @@ export interface Locking {
   lock(sql: SqlStatements, link: string): Promise<LinkVersion | undefined>;
   /** Locks names until the transaction ends, in their order. */
   lockNames(sql: SqlStatements, names: readonly string[]): Promise<void>;
-  /** Whether work that waits at the same time shares commits, whatever its links. */
-  sharesCommits: boolean;
+  /** Whether one transaction runs at a time, whatever its links. */
+  hasOneWriter: boolean;
   /** Deletes idempotency keys that expired by `$now`, the oldest first and `$most` at most. */
   deleteExpiredKeys: string;
 }

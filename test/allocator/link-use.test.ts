@@ -33,19 +33,6 @@ describe('the documented link: 1000 Mbps, 600 booked from 10:00 to 11:00', () =>
   });
 });
 
-test('a refusal names every broken limit, always in the same order', async () => {
-  const one = { start: 10, end: 20, bandwidth: 900, tags: { ...tags(1), site1_c_tag: 5, site2_s_tag: 7 } };
-  const use = useOf(smallLink({ site1_c_tags: [5, 5], site2_s_tags: [7, 7] }), new Map([['one', one]]));
-  expect(await answerOf(use.plan({ start: 15, end: 25, bandwidth: 200 }))).toEqual({
-    accepted: false,
-    refusals: [
-      { limit: 'bandwidth', capacity: 1000, free: 100, start: 15, end: 20 },
-      { limit: 'tags', place: 'site1_c_tag', total: 1, start: 15, end: 25 },
-      { limit: 'tags', place: 'site2_s_tag', total: 1, start: 15, end: 25 },
-    ],
-  });
-});
-
 test('the most is found on a link of the largest bandwidth that there is', async () => {
   const link = smallLink({ bandwidth: 999_999_999_999_999 });
   const one = { start: 0, end: 10, bandwidth: link.bandwidth - 5, tags: tags(1) };

@@ -161,32 +161,6 @@ describe.each([
     expect(await free(allocator)).toEqual([0, 2]);
   });
 
-  test('knows what other processes booked, updated and deleted, and makes no row', async () => {
-    const [one, other] = [start(), start()];
-    expect(await free(one)).toEqual([1000, 0]);
-    expect(await opened.rows('SELECT id FROM link')).toEqual([]);
-    const id = await booked(other, { bandwidth: 300 });
-    expect(await free(one)).toEqual([700, 1]);
-    await other.update(id, { bandwidth: 200 }, { by: 'user', expiry: HOUR, check: () => undefined });
-    expect(await free(one)).toEqual([800, 2]);
-    expect(await other.delete(id, { by: 'user' })).toBe(true);
-    expect(await update(one, id, { bandwidth: 1 })).toBeUndefined();
-    expect(await free(one)).toEqual([1000, 3]);
-    expect(await opened.store.forget(HOUR)).toMatchObject({ deleted: 1 });
-    expect(await free(other)).toEqual([1000, 3]);
-  });
-
-  test('about an earlier time counts what has ended', async () => {
-    const allocator = start();
-    await booked(allocator, { bandwidth: 900 });
-    clock = 3 * HOUR;
-    expect(await free(start())).toEqual([100, 1]);
-    const late = start();
-    await booked(late, { start: 4 * HOUR, end: 5 * HOUR });
-    expect(await free(late)).toEqual([100, 2]);
-    expect(await free(late)).toEqual([100, 2]);
-  });
-
   test('between changes sees each of them whole', async () => {
     const allocators = [start(), start()] as const;
     const seen: Promise<[number, number]>[] = [];
@@ -243,82 +217,6 @@ describe.each([
     const audit = await opened.rows('SELECT start_ms, end_ms, bandwidth FROM audit ORDER BY seq');
     expect(audit[2]).toEqual({ start_ms: 30, end_ms: 50, bandwidth: 400 });
   });
-
-  test('books the transfer that ends first, with the link’s capacity as the most that it may use', async () => {
-    const allocator = start();
-    await booked(allocator, { start: 10, end: 20, bandwidth: 900 });
-    const volume = 125 * 1000 * 10;
-    expect(await allocator.create({ ...who, start: 10, end: 100, volume })).toMatchObject({
-      ok: true,
-      record: { start: 20, end: 30, bandwidth: 1000 },
-    });
-    expect(await allocator.create({ ...who, start: 10, end: 30, volume: 125 * 2000 })).toMatchObject({
-      ok: false,
-      demand: { start: 10, end: 30, bandwidth: 100 },
-      free: { length: 20 },
-    });
-    // It may use 10 Mbps, and would need 100, which are free.
-    const slow = { ...who, expiry: HOUR, start: 30, end: 130, bandwidth: 10, volume };
-    expect(await allocator.create(slow, true)).toMatchObject({
-      demand: { start: 30, end: 130, bandwidth: 100 },
-      tooLow: { volume, most: 10 },
-      refusals: [{ limit: 'bandwidth', capacity: 1000, free: 1000, start: 30, end: 130 }],
-      // In whole minutes, and then no faster than it must.
-      offers: [{ kind: 'earliest', start: MINUTE, end: 2 * MINUTE, bandwidth: 1 }],
-    });
-  });
-
-  test('under an idempotency key books once, and gives the same period again', async () => {
-    const request = {
-      ...{ ...who, start: 10, end: 100, bandwidth: 1000, duration: 20 },
-      ...{ key: 'k', fingerprint: 'f' },
-    };
-    const [one, other] = [start(), start()];
-    const [first, second] = await Promise.all([one.create(request), other.create(request)]);
-    expect([first, second].filter((outcome) => 'replayed' in outcome)).toHaveLength(1);
-    expect(first).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
-    expect(second).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
-    expect(await opened.rows('SELECT id FROM reservation')).toHaveLength(1);
-  });
-
-  test('row 59: is limited by the share, and by the live reservations, which leave no alternative', async () => {
-    const half = start(opened.store, { maxShare: 50, maxLive: 2 });
-    const ask = (experiment: string) =>
-      half.create({ ...who, experiment, start: 10, end: 60, bandwidth: 300, duration: 20 });
-    expect(await ask('mine')).toMatchObject({ record: { start: 10 } });
-    expect(await ask('mine')).toMatchObject({ record: { start: 30 } });
-    expect(await ask('other')).toMatchObject({ record: { start: 10 } });
-    expect(await ask('mine')).toMatchObject({
-      ok: false,
-      refusals: [{ limit: 'share', of: 'live', held: 2, allowed: 2 }],
-      offers: [],
-    });
-    const wider = start(opened.store, { maxShare: 50 });
-    expect(
-      await wider.create({
-        ...{ ...who, expiry: HOUR },
-        experiment: 'mine',
-        start: 10,
-        end: 60,
-        bandwidth: 300,
-        duration: 20,
-      }),
-    ).toMatchObject({
-      demand: { start: 10, end: 30 },
-      refusals: [
-        { limit: 'share', of: 'bandwidth', held: 300, allowed: 500 },
-        { limit: 'share', of: 'tags', held: 1, allowed: 1 },
-      ],
-      offers: [{ kind: 'earliest', start: MINUTE, end: MINUTE + 20, bandwidth: 300 }],
-    });
-  });
-
-  test('is a dry run too, which books nothing; a window that is too short is an error', async () => {
-    const request = { ...who, start: 10, end: 100, bandwidth: 1, duration: 20 };
-    expect(await start().create(request, true)).toMatchObject({ ok: true, record: { start: 10, end: 30 } });
-    expect(await opened.rows('SELECT id FROM reservation')).toEqual([]);
-    await expect(start().create({ ...request, end: 29 })).rejects.toThrow(RangeError);
-  });
 });
 
 describe('questions', () => {
@@ -327,19 +225,6 @@ describe('questions', () => {
     [clock, ids] = [0, 0];
   });
   afterEach(() => opened.close());
-
-  test('and changes that come together agree, on a database with one connection too', async () => {
-    const allocator = start();
-    const answers = await Promise.all([
-      book(allocator),
-      free(allocator),
-      opened.store.find('none').then(() => book(allocator)),
-      opened.store.find('none').then(() => free(allocator)),
-    ]);
-    expect(answers[0]).toMatchObject({ ok: true });
-    expect(answers[2]).toMatchObject({ ok: true });
-    expect(await free(allocator)).toEqual([800, 2]);
-  });
 
   test('that throw, or find the database away, fail alone', async () => {
     let away = false;
@@ -362,10 +247,6 @@ describe('questions', () => {
     expect(lost.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected']);
     away = false;
     expect(await free(allocator)).toEqual([800, 2]);
-  });
-
-  test('about sites that are not connected are an error', async () => {
-    await expect(start().ask({ site1: 'a', site2: 'c' }, () => atOnce(0))).rejects.toThrow(RangeError);
   });
 
   test('over several links read those again that change meanwhile', async () => {

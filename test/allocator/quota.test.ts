@@ -116,33 +116,6 @@ describe.each([
     });
     expect(await book(replicas[0], { experiment: 'other' })).toMatchObject({ ok: true });
   });
-
-  test('has room for another once one is deleted or has ended', async () => {
-    const allocator = start({ maxLive: 2 });
-    const first = idOf(await book(allocator));
-    const second = idOf(await book(allocator));
-    expect(await book(allocator)).toMatchObject({ ok: false });
-    // It can update its reservations.
-    expect(await allocator.update(second, { bandwidth: 1 }, terms)).toMatchObject({ ok: true });
-    const [, third, fourth] = await Promise.all([
-      allocator.delete(first, { by: 'user' }),
-      opened.store.find('none').then(() => book(allocator)),
-      opened.store.find('none').then(() => book(allocator)),
-    ]);
-    expect([third.ok, fourth.ok].toSorted()).toEqual([false, true]);
-    clock = 20;
-    const later = { start: 30, end: 40 };
-    expect(
-      granted([await book(allocator, later), await book(allocator, later), await book(allocator, later)]),
-    ).toBe(2);
-  });
-
-  test('gets the replay of an accepted request although its quota is used up', async () => {
-    const allocator = start({ maxLive: 1, maxShare: 10 });
-    const request = { ...ASKED, key: 'k', fingerprint: 'f' };
-    const first = await allocator.create(request);
-    expect(await allocator.create(request)).toMatchObject({ ...first, replayed: true });
-  });
 });
 
 test.each([

@@ -83,7 +83,7 @@ describe('bookings that race on PostgreSQL', () => {
     const unlocked: Locking = {
       lock: (sql, id) => sql.first(READ_LINK, { link: id }),
       lockNames: async () => undefined,
-      sharesCommits: false,
+      hasOneWriter: false,
       deleteExpiredKeys: '',
     };
     let decided = 0;
@@ -154,18 +154,6 @@ test('two replicas update different members of one reservation, and neither chan
   expect(await opened.store.find(id)).toMatchObject({ start: 10, end: 120, bandwidth: 120 });
   expect(await opened.rows('SELECT version FROM link WHERE id = $1', ID)).toEqual([{ version: 41 }]);
   expect(await sweep(opened, ID, link)).toEqual([]);
-});
-
-test('many requests of two processes under one key make one reservation, and every answer names it', async () => {
-  const link = smallLink(WIDE);
-  const order = { path, link, key: 'k', book: Array.from({ length: 10 }, () => ALL) };
-  const answers = await race([
-    { ...order, name: 'one' },
-    { ...order, name: 'other' },
-  ]);
-  const live = await liveIds();
-  expect(live).toHaveLength(1);
-  expect(idsOf(answers)).toEqual(Array.from({ length: 20 }, () => live[0]));
 });
 
 test('one key for two links at once, by two processes: one of them is booked', async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { KEY_LIFETIME, type KeyedRequest } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
+import { yieldToEventLoop } from '../../src/allocator/event-loop.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore, StoreTransaction, WrittenChange } from '../../src/allocator/store.ts';
 import { linkId } from '../../src/contract/links.ts';
@@ -35,91 +36,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await opened.close();
-});
-
-describe('a request under a key', () => {
-  test('gets its first answer again, and nothing is booked', async () => {
-    const allocator = start();
-    const first = await create(allocator, SOME);
-    expect(first).toMatchObject({ ok: true, record: { id: 'r0', ...SOME } });
-    expect(first).not.toHaveProperty('replayed');
-    expect(await create(allocator, SOME)).toEqual({ ...first, replayed: true });
-    expect(await allocator.replayOne(keyed(SOME))).toEqual({ ...first, replayed: true });
-    expect(await create(start(), SOME)).toEqual({ ...first, replayed: true });
-    expect(await liveIds()).toEqual(['r0']);
-  });
-
-  test('gets its first answer again although the link is full', async () => {
-    const allocator = start();
-    await create(allocator, ALL);
-    expect(await create(allocator, ALL)).toMatchObject({ ok: true, replayed: true, record: { id: 'r0' } });
-  });
-
-  test('gets the reservation as it is now', async () => {
-    const allocator = start();
-    await create(allocator, SOME);
-    await allocator.update('r0', { bandwidth: 7 }, { by: 'user', expiry: 1000, check: () => undefined });
-    const repetition = { ok: true, replayed: true, record: { id: 'r0', bandwidth: 7 } };
-    expect(await create(allocator, SOME)).toMatchObject(repetition);
-    expect(await allocator.replayOne(keyed(SOME))).toMatchObject(repetition);
-  });
-
-  test('is refused after its reservation was deleted', async () => {
-    const allocator = start();
-    await create(allocator, SOME);
-    await allocator.delete('r0', { by: 'user' });
-    const deleted = { ok: false, reason: 'deleted', reservation: 'r0' };
-    expect(await create(allocator, SOME)).toEqual(deleted);
-    expect(await allocator.replayOne(keyed(SOME))).toEqual(deleted);
-    expect(await liveIds()).toEqual([]);
-  });
-
-  test.each<[string, Demand, Asked]>([
-    ['on its link', { ...SOME, bandwidth: 7 }, {}],
-    ['on another link', SOME, { to: 'c' }],
-  ])('is refused when another request, %s, used the key', async (_, demand, asked) => {
-    const allocator = start();
-    await create(allocator, SOME);
-    const taken = { ok: false, reason: 'key_taken' };
-    expect(await create(allocator, demand, asked)).toEqual(taken);
-    expect(await allocator.replayOne(keyed(demand, asked))).toEqual(taken);
-    expect(await liveIds()).toEqual(['r0']);
-  });
-
-  test.each<[string, Asked]>([
-    ['user', { createdBy: 'other' }],
-    ['experiment', { experiment: 'other' }],
-  ])('does not share its key: another %s has a key of their own', async (_, asked) => {
-    const allocator = start();
-    await create(allocator, SOME);
-    expect(await allocator.replayOne(keyed(SOME, asked))).toBeUndefined();
-    expect(await create(allocator, SOME, asked)).toMatchObject({ ok: true, record: { id: 'r1' } });
-  });
-
-  test('that was refused is decided again, and can ask for something else', async () => {
-    const allocator = start();
-    await create(allocator, ALL, { key: 'other' });
-    expect(await create(allocator, SOME)).toMatchObject({ ok: false, reason: 'refused' });
-    expect(await allocator.replayOne(keyed(SOME))).toBeUndefined();
-    const later = { start: 20, end: 30, bandwidth: 5 };
-    expect(await create(allocator, later)).toMatchObject({ ok: true, record: later });
-  });
-
-  test('expires after 24 h', async () => {
-    expect(KEY_LIFETIME).toBe(86_400_000);
-    const far = { ...SOME, start: 2 * KEY_LIFETIME, end: 3 * KEY_LIFETIME };
-    const allocator = start();
-    clock = 5;
-    await create(allocator, far);
-    clock = 5 + KEY_LIFETIME - 1;
-    expect(await create(allocator, far)).toMatchObject({ replayed: true });
-    // A replay does not prolong it.
-    clock = 5 + KEY_LIFETIME;
-    expect(await allocator.replayOne(keyed(far))).toBeUndefined();
-    const anew = await create(allocator, far);
-    expect(anew).toMatchObject({ ok: true, record: { id: 'r1' } });
-    expect(anew).not.toHaveProperty('replayed');
-  });
 });
 
 describe('a failure during a request under a key', () => {
@@ -173,18 +89,6 @@ describe('a failure during a request under a key', () => {
 });
 
 describe('many requests at once under one key', () => {
-  test.each([1, 2])(
-    'of %d allocators on one link make one reservation, and every answer names it',
-    async (count) => {
-      const allocators = Array.from({ length: count }, () => start());
-      const answers = await Promise.all(twenty(allocators).map((allocator) => create(allocator, SOME)));
-      const live = await liveIds();
-      expect(live).toHaveLength(1);
-      expect(answers.map(idIn)).toEqual(answers.map(() => live[0]));
-      expect(answers.filter((answer) => !('replayed' in answer))).toHaveLength(1);
-    },
-  );
-
   test('for two links book one of them, and the others learn that the key is taken', async () => {
     const answers = await forTwoLinks(opened.store);
     expect(answers.filter(({ ok }) => ok)).toHaveLength(10);
@@ -306,6 +210,8 @@ function remembersLater(store: ReservationStore): ReservationStore {
           },
         }),
       );
+      // The other allocator decides meanwhile.
+      await yieldToEventLoop();
       await store.changeLinks(links, async (inner) => {
         for (const [change, now] of later) {
           const taken = change.key && (await inner.findKey(change.key, now));

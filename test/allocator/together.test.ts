@@ -1,17 +1,13 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { ChangeItem } from '../../src/allocator/decide.ts';
 import type { Demand } from '../../src/allocator/demand.ts';
-import { Lines } from '../../src/allocator/lines.ts';
-import type { Operation } from '../../src/allocator/list.ts';
+import { Line } from '../../src/allocator/line.ts';
 import { createNetwork } from '../../src/allocator/network.ts';
-import { atOnce } from '../../src/allocator/steps.ts';
 import {
   CommitUnknownError,
   type ReservationStore,
   StoreUnavailableError,
 } from '../../src/allocator/store.ts';
-import type { LinksView } from '../../src/allocator/view.ts';
 import { linkId } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
 import { usePostgres } from '../fixtures/postgres.ts';
@@ -20,7 +16,6 @@ import { type OpenedStore, openPostgres, openSqlite } from '../store/opened-stor
 import { Allocator, type Outcome } from './allocator.ts';
 import { smallLink } from './small-link.ts';
 import { sweep } from './sweep.ts';
-import { answerOf } from './uses.ts';
 
 const postgres = usePostgres();
 const TAGS: [number, number] = [1, 40];
@@ -155,30 +150,6 @@ describe.each(ENGINES)('on %s, requests that wait for one link', (_, open) => {
     ]);
   });
 
-  test('are each told what else is free as if they were asked alone', async () => {
-    const allocator = start();
-    const own = await opened.store.find(await booked(allocator, { bandwidth: 600 }));
-    await booked(allocator, { start: 15, end: 40, bandwidth: 300 });
-    if (!own) throw new Error('it was booked');
-    const who = { site1: 'a', site2: 'b', experiment: 'exp', createdBy: 'user', expiry: 1000 };
-    const asked: ChangeItem[] = [
-      { action: 'create', request: { ...who, ...SOME, bandwidth: 700 } },
-      {
-        action: 'update',
-        found: own,
-        update: { bandwidth: 900 },
-        terms: { by: 'user', expiry: 1000, check: () => undefined },
-      },
-      { action: 'create', request: { ...who, ...SOME, bandwidth: 500 } },
-    ];
-    const alone = [];
-    for (const item of asked) alone.push(await allocator.change([item], { dryRun: true }));
-    expect(await Promise.all(asked.map((item) => allocator.change([item])))).toEqual(alone);
-    expect(alone).toMatchObject(
-      asked.map(() => ({ ok: false, items: [{ offers: [{ kind: 'most_bandwidth' }] }] })),
-    );
-  });
-
   test.each([
     ['one of them throws', false],
     ['the database refuses one of them', true],
@@ -212,27 +183,18 @@ describe.each(ENGINES)('on %s, requests that wait for one link', (_, open) => {
 });
 
 describe('row 64: a database that fails while requests wait for one link', () => {
-  const operation = (name: string): Operation<string> => ({
-    ...{ links: [ID], size: 1, isSearch: false, about: [], counted: [], named: [], keys: [] },
-    looks: () => [],
-    decide: () => atOnce({ answer: name, written: [] }),
-  });
-
   /** Asks for six, of which the second throws; then the database is lost with an error. @returns what each is told, and how often it was asked */
   async function askSix(lost: number, error: StoreUnavailableError) {
     const asked: number[] = [];
-    const lines = new Lines(async (operations) => {
-      asked.push(operations.length);
+    const line = new Line<string, string>(64, async (works) => {
+      asked.push(works.length);
       if (asked.length > lost) throw error;
-      const answers = await Promise.all(operations.map((each) => answerOf(each.decide({} as LinksView))));
-      if (answers.some(({ answer }) => answer === '1')) throw new TypeError('a bug of one caller');
-      return answers;
+      if (works.includes('1')) throw new TypeError('a bug of one caller');
+      return works;
     });
-    const answers = await Promise.allSettled(
-      Array.from({ length: 6 }, (_, index) => lines.run(ID, operation(String(index)))),
-    );
+    const answers = await Promise.allSettled(Array.from({ length: 6 }, (_, index) => line.run(`${index}`)));
     return {
-      answers: answers.map((each) => (each.status === 'rejected' ? each.reason.name : each.value.answer)),
+      answers: answers.map((each) => (each.status === 'rejected' ? each.reason.name : each.value)),
       asked,
     };
   }
@@ -255,13 +217,13 @@ describe('row 64: a database that fails while requests wait for one link', () =>
   test('fails all that wait behind those that it was asked for', async () => {
     const away = Promise.withResolvers<never>();
     let asked = 0;
-    const lines = new Lines(() => {
+    const line = new Line<string, never>(64, () => {
       asked += 1;
       return away.promise;
     });
-    const first = lines.run(ID, operation('first'));
+    const first = line.run('first');
     await expect.poll(() => asked).toBe(1);
-    const second = lines.run(ID, operation('second'));
+    const second = line.run('second');
     away.reject(new CommitUnknownError('lost'));
     await expect(first).rejects.toThrow(CommitUnknownError);
     await expect(second).rejects.not.toThrow(CommitUnknownError);

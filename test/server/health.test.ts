@@ -5,11 +5,9 @@ import { createHealth } from '../../src/server/health.ts';
 import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
-import { openStores } from '../../src/store/stores.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
 import { send, startIdentity } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
-import { usePostgres } from '../fixtures/postgres.ts';
 import { addressOf, openService, outcome } from '../fixtures/service.ts';
 
 const HEALTH = addressOf('health');
@@ -134,11 +132,4 @@ describe('readiness', () => {
     answered.resolve();
     expect(await reply).toBe(503);
   });
-});
-
-const postgres = usePostgres();
-test.each(postgres.engines)('the query to the database: %s answers', async (_, newDatabase) => {
-  const stores = await openStores(await newDatabase());
-  await expect(stores.ping()).resolves.toBeUndefined();
-  await stores.close();
 });

@@ -187,19 +187,6 @@ describe('a description', async () => {
   });
 });
 
-test('where the link between two sites is full, a longer route is offered, and taken as it is', async () => {
-  const { lead } = await openWithLead();
-  await booked(lead, { bandwidth: '100000' });
-  const refused = await lead.book();
-  expect(outcome(refused)).toBe('422 bandwidth_unavailable Bandwidth');
-  const [other] = problemIn(refused).alternatives ?? [];
-  expect(other).toMatchObject({ kind: 'other_route', via: ['fr-lille', 'fr-slices'] });
-  const { start_date, end_date, via } = other ?? {};
-  const taken = await lead.book(booking({ start_date, end_date, via }));
-  expect(outcome(taken)).toBe('201');
-  expect(taken.body).toMatchObject({ via: ['fr-lille', 'fr-slices'] });
-});
-
 describe('a link has no direction', async () => {
   const { lead } = await openWithLead({ topology: smallTopology(2) });
   /** smallTopology(2): S- and C-tags at be-gent1, then at pl-poznan1. */
@@ -334,11 +321,5 @@ describe('refusals name what would be accepted', async () => {
     const body = booking({ start_date: null, end_date: first?.end_date, bandwidth: '300' });
     expect(outcome(await lead.book(body, 'start_now=true&dry_run=true'))).toBe('200');
     service.moveTo(0);
-  });
-
-  test('tags and bandwidth: one detail for each limit, Bandwidth in every loc', async () => {
-    const { detail } = problemIn(await lead.book(booking({ ...hours(60, 61), bandwidth: '500' })));
-    expect(detail.length).toBeGreaterThan(1);
-    for (const { loc } of detail) expect(loc).toEqual(['Bandwidth']);
   });
 });

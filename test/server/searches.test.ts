@@ -216,13 +216,6 @@ describe('refused dates', async () => {
     expect(outcome(await lead.book(asked, 'start_now=true&dry_run=true'))).toBe('200');
   });
 
-  test('both at once', async () => {
-    const both = await alternativesOf(booking({ start_date: at(-HOUR), end_date: at(11 * DAY) }));
-    expect(both.alternatives).toEqual([
-      { kind: 'longest', start_now: true, start_date: null, end_date: at(10 * DAY), bandwidth: 100 },
-    ]);
-  });
-
   test('a search past the expiry: what it finds until then', async () => {
     const { alternatives } = await alternativesOf(twoHours({ end_date: at(11 * DAY) }), EARLIEST);
     expect(alternatives).toEqual([{ kind: 'earliest', start_now: false, ...hours(4, 6), bandwidth: 500 }]);

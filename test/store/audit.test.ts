@@ -88,10 +88,6 @@ describe.each([
     });
   });
 
-  test('is empty where nothing was decided', async () => {
-    expect(await found()).toEqual({ records: [], more: false, portions: [] });
-  });
-
   test('is what matches every condition', async () => {
     const refused = { tags: null, why: 'bandwidth: 0 of 1' };
     await decide('a~b', accepted(0), accepted(10, { by: 'user_2' }), accepted(20, { experiment: 'exp_2' }));
@@ -136,20 +132,6 @@ describe.each([
       at: [many + sizes.length - 1, many + sizes.length],
       more: true,
     });
-  });
-
-  test('may be left in the middle, and read again', async () => {
-    await decide('a~b', ...Array.from({ length: 6000 }, (_each, after) => accepted(after)));
-    const closed = new Error('nobody reads on');
-    await expect(readAudit(reader, { limit: 6000 }, () => Promise.reject(closed))).rejects.toBe(closed);
-    expect((await found({ limit: 6000 })).records).toHaveLength(6000);
-  });
-
-  test('can not be written by who reads it', async () => {
-    await decide('a~b', accepted(0));
-    const write = reader.snapshot((sql) => sql.all('DELETE FROM audit RETURNING seq'));
-    await expect(write).rejects.toThrow();
-    expect((await found()).records).toHaveLength(1);
   });
 
   test('with a row that no server wrote is told to be damaged', async () => {

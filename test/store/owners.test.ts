@@ -34,8 +34,7 @@ test('an owner that was read before the database was replaced is read again (THR
   const [before, after] = [await openStores(':memory:'), await openStores(':memory:')];
   let current = before;
   const owners: OwnerStore = { register: (...given) => current.owners.register(...given) };
-  const none = { project: [], experiment: [] };
-  const check = createOwnership(owners, none, () => (current === before ? 'one' : 'two'));
+  const check = createOwnership(owners, [], () => (current === before ? 'one' : 'two'));
   await check('experiment', 'exp_h_1', 'https://a.example.org');
   await after.owners.register('exp_h_1', 'https://b.example.org');
   await check('experiment', 'exp_h_1', 'https://a.example.org');

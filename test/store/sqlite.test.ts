@@ -145,7 +145,7 @@ describe('SqliteDatabase.transaction', () => {
       late.push(writing());
       await Promise.all([...late, Promise.reject(new Error('on purpose'))]);
     });
-    // In the same group.
+    // It comes next.
     const other = database.transaction(async ({ run }) => {
       await run(...add('other'));
       await yieldToEventLoop();

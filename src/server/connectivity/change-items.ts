@@ -220,26 +220,25 @@ function nearestCreate(request: CreateRequest, bounds: PeriodBounds): CreateRequ
   const near = nearestPeriod(request, bounds);
   if (!near) return undefined;
   const { duration, name: _name, ...unnamed } = request;
+  const isSearch = searchOf(request) !== undefined;
   // What a search finds is offered with its dates, which must not have passed when it is asked for.
-  const start = searchOf(request) && near.startsNow ? near.start + STAYS_TRUE : near.start;
-  if (duration !== undefined && near.end - start < duration) return undefined;
+  const start = isSearch && near.startsNow ? near.start + STAYS_TRUE : near.start;
   const length = near.end - start;
-  if (!searchOf(request) && !isLongEnough(length, request.end - request.start)) return undefined;
+  if (isSearch ? length < (duration ?? 0) : !isLongEnough(length, request.end - request.start))
+    return undefined;
   if (length <= (near.startsNow ? STAYS_TRUE : 0)) return undefined;
   return { ...unnamed, duration, ...near, start, unit: OFFERED_UNIT };
 }
 
-/** A change that was tried with other dates, as an offer; undefined where it would change nothing. */
-export function offerOf(item: ChangeItem, { start, end, bandwidth }: ReservationRecord): Offer | undefined {
+/** A change that was tried with other dates, as an offer; none where it would change nothing. */
+export function offersOf(item: ChangeItem, { start, end, bandwidth }: ReservationRecord): Offer[] {
   const found = { start, end, bandwidth };
   if (item.action === 'create' && searchOf(item.request)) {
-    return { kind: 'earliest', startsNow: false, ...found };
+    return [{ kind: 'earliest', startsNow: false, ...found }];
   }
-  if (item.action === 'update') {
-    const { found: current, update } = item;
-    const isSame = start === current.start && end === current.end && bandwidth === current.bandwidth;
-    return isSame ? undefined : { kind: 'longest', startsNow: update.startsNow ?? false, ...found };
-  }
-  const startsNow = item.action === 'create' && (item.request.startsNow ?? false);
-  return { kind: 'longest', startsNow, ...found };
+  const { startsNow = false } =
+    item.action === 'create' ? item.request : item.action === 'update' ? item.update : {};
+  const current = item.action === 'update' ? item.found : undefined;
+  const isSame = start === current?.start && end === current.end && bandwidth === current.bandwidth;
+  return isSame ? [] : [{ kind: 'longest', startsNow, ...found }];
 }

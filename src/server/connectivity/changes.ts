@@ -1,20 +1,12 @@
 import type { Allocator } from '../../allocator/allocator.ts';
 import { answerOf } from '../../allocator/answer.ts';
-import type {
-  ChangeItem,
-  ItemFailure,
-  ItemOutcome,
-  KeyedRequest,
-  RefusedOutcome,
-} from '../../allocator/decide.ts';
-import type { Period } from '../../allocator/demand.ts';
+import type { ChangeItem, ItemFailure, ItemOutcome, KeyedRequest } from '../../allocator/decide.ts';
 import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
 import type { Network } from '../../allocator/network.ts';
-import type { Offer } from '../../allocator/offers.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import type { BatchAction } from '../../contract/batch.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import type { Problem, RefusalFacts } from '../../contract/problems.ts';
+import type { Problem } from '../../contract/problems.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { problem } from '../../words/problems.ts';
 import type { Caller, CallerExperiment } from '../credentials.ts';
@@ -30,11 +22,12 @@ import {
   type CheckedChange,
   checkChanges,
   nearestChange,
-  offerOf,
+  offersOf,
 } from './change-items.ts';
 import {
   type ItemRefusal,
   isCurable,
+  type NearestOffers,
   nameTaken,
   type ReservationObserver,
   type ReservationResult,
@@ -90,7 +83,8 @@ export async function answerChanges(asked: ChangeRequest, options: ChangeOptions
   const checked = await checkChanges(asked.changes, asker, options);
   if (checked.some(({ problems }) => problems.length > 0)) {
     // Nothing will be done; but what else is refused is said too.
-    throw await refusedChanges(checked, await rehearse(checked, asked, options), { asked, asker }, options);
+    const sound = checked.map(({ item, problems }) => (problems.length === 0 ? item : undefined));
+    throw await refusedChanges(checked, await tried(sound, asked, options), { asked, asker }, options);
   }
   const outcome = await decide({ asked, checked, keyed }, options);
   if (outcome.ok || outcome.reason === 'key_taken') return answer(asked, outcome, options);
@@ -135,9 +129,8 @@ async function decide(
   const items = checked.flatMap(({ item }) => item ?? []);
   const terms = termsOf(asked);
   if (dryRun) return allocator.change(items, terms);
-  const maker = { user: caller.user, experiment };
   const count = checked.filter(({ action }) => action !== 'delete').length;
-  if (count > 0) budget.check(maker);
+  if (count > 0) budget.check(caller.user, experiment.id);
   let outcome: ChangeOutcome;
   try {
     if (count > 0 && (isBatch || acceptsJwt(request))) {
@@ -149,26 +142,26 @@ async function decide(
     for (const { action } of checked) report(observe, action, 'fault');
     throw error;
   }
-  if (isDecided(outcome)) budget.count(maker, count);
   tell(outcome, asked.changes, observe);
-  if (outcome.ok && !outcome.replayed) {
-    for (const [index, record] of outcome.records.entries()) {
-      const action = checked[index]?.action;
-      if (record && action) logDone(log, action, record, caller);
-    }
+  const isNew = outcome.ok && !outcome.replayed;
+  // What links have accepted or refused leaves rows in the audit.
+  if (isNew || (!outcome.ok && outcome.reason === 'refused' && outcome.items.some(isDecided))) {
+    budget.count(caller.user, experiment.id, count);
+  }
+  for (const [index, record] of outcome.ok && isNew ? outcome.records.entries() : []) {
+    const action = checked[index]?.action;
+    if (record && action) logDone(log, action, record, caller);
   }
   return outcome;
+}
+
+function isDecided(item: ItemOutcome): boolean {
+  return item.ok || item.reason === 'refused';
 }
 
 function termsOf({ caller, request, experiment, earliest, dryRun }: ChangeRequest) {
   const askedBy = { user: caller.user, request };
   return { dryRun, askedBy, earliest: earliest ? { until: lastEnd(experiment) } : undefined };
-}
-
-/** Whether links have accepted or refused changes: each such answer leaves rows in the audit. */
-function isDecided(outcome: ChangeOutcome): boolean {
-  if (outcome.ok) return !outcome.replayed;
-  return outcome.reason === 'refused' && outcome.items.some((item) => item.ok || item.reason === 'refused');
 }
 
 /** Logs that a caller has created, updated or deleted a reservation. */
@@ -209,33 +202,22 @@ function report(
   if (action !== 'delete') observe?.(action, result);
 }
 
-/** Decides on the changes that break no rule without writing anything. @returns the outcome of each of them, by its index */
-async function rehearse(
-  checked: readonly CheckedChange[],
-  asked: ChangeRequest,
-  options: ChangeOptions,
-): Promise<(ItemOutcome | undefined)[]> {
-  const sound = checked.map(({ item, problems }) => (problems.length === 0 ? item : undefined));
-  return tried(sound, termsOf(asked), options);
-}
-
 /** The outcome of each item that is there, by its place, with nothing written. */
 async function tried(
   items: readonly (ChangeItem | undefined)[],
-  terms: ReturnType<typeof termsOf>,
+  asked: ChangeRequest,
   { allocator }: ChangeOptions,
 ): Promise<(ItemOutcome | undefined)[]> {
-  const asked = items.flatMap((item) => item ?? []);
-  if (asked.length === 0) return [];
-  const outcome = await allocator.change(asked, { ...terms, dryRun: true });
-  const outcomes = outcomesIn(outcome);
+  const there = items.flatMap((item) => item ?? []);
+  if (there.length === 0) return [];
+  const outcome = await allocator.change(there, { ...termsOf(asked), dryRun: true });
+  const outcomes = outcome.ok
+    ? outcome.records.flatMap((record): ItemOutcome[] => (record ? [{ ok: true, record }] : []))
+    : outcome.reason === 'refused'
+      ? outcome.items
+      : [];
   let next = 0;
   return items.map((item) => (item ? outcomes[next++] : undefined));
-}
-
-function outcomesIn(outcome: ChangeOutcome): readonly ItemOutcome[] {
-  if (!outcome.ok) return outcome.reason === 'refused' ? outcome.items : [];
-  return outcome.records.flatMap((record): ItemOutcome[] => (record ? [{ ok: true, record }] : []));
 }
 
 /**
@@ -263,12 +245,23 @@ async function refusedChanges(
   );
   const refusals = checked.map(({ item }, index): ItemRefusal => {
     const problems = broken[index] ?? [];
-    if (problems.length > 0) return refusedDates(problems, offers[index]);
     const outcome = outcomes[index];
+    if (problems.length > 0) return refusedDates(problems, offers[index]);
     return outcome && !outcome.ok ? refusalIn(outcome, item, made) : { problems: [], facts: {} };
   });
-  const [only] = refusals;
-  return only && !asked.isBatch ? refusalOf(only.problems, only.facts) : refusalOf(...allRefusals(refusals));
+  // In a batch each problem and fact has the index of its item.
+  const all = <Fact extends object>(of: (refusal: ItemRefusal) => readonly Fact[] | undefined): Fact[] =>
+    refusals.flatMap((each, item) =>
+      (of(each) ?? []).map((fact) => (asked.isBatch ? { ...fact, item } : fact)),
+    );
+  return refusalOf(
+    all(({ problems }) => problems),
+    {
+      limits: all(({ facts }) => facts.limits),
+      free: all(({ facts }) => facts.free),
+      alternatives: all(({ facts }) => facts.alternatives),
+    },
+  );
 }
 
 /** What would be accepted of the changes whose dates break a rule, each after those before it that break none. */
@@ -277,18 +270,17 @@ async function nearestOffers(
   broken: readonly (readonly Problem[])[],
   { asked, asker }: { asked: ChangeRequest; asker: Asker },
   options: ChangeOptions,
-): Promise<readonly (Offer | RefusedOutcome | undefined)[]> {
-  const bounds = boundsOf(asker);
+): Promise<readonly (NearestOffers | undefined)[]> {
   const nearest = checked.map(({ item }, index) =>
-    item && isCurable(broken[index] ?? []) ? nearestChange(item, bounds) : undefined,
+    item && isCurable(broken[index] ?? []) ? nearestChange(item, boundsOf(asker)) : undefined,
   );
   if (nearest.every((item) => item === undefined)) return [];
   const items = checked.map(({ item }, index) => (broken[index]?.length ? nearest[index] : item));
-  const outcomes = await tried(items, { ...termsOf(asked), earliest: undefined }, options);
+  const outcomes = await tried(items, { ...asked, earliest: false }, options);
   return nearest.map((item, index) => {
     const outcome = outcomes[index];
     if (!item || !outcome) return undefined;
-    if (outcome.ok) return offerOf(item, outcome.record);
+    if (outcome.ok) return { offers: offersOf(item, outcome.record) };
     return outcome.reason === 'refused' ? outcome : undefined;
   });
 }
@@ -300,10 +292,8 @@ function refusalIn(
   made: ReadonlySet<string>,
 ): ItemRefusal {
   switch (failure.reason) {
-    case 'refused': {
-      const period: Period = item?.action === 'create' ? item.request : failure.demand;
-      return refusedOutcome(failure, period);
-    }
+    case 'refused':
+      return refusedOutcome(failure, item?.action === 'create' ? item.request : failure.demand);
     case 'rule':
       return { problems: failure.problems, facts: {} };
     case 'name_taken':
@@ -311,20 +301,6 @@ function refusalIn(
     case 'missing':
       return { problems: [notFoundProblem(failure.reservation)], facts: {} };
   }
-}
-
-/** The refusals of a batch together, each problem and fact with the index of its item. */
-function allRefusals(refusals: readonly ItemRefusal[]): [Problem[], RefusalFacts] {
-  const about = <Fact extends object>(facts: readonly Fact[] | undefined, item: number): Fact[] =>
-    (facts ?? []).map((fact) => ({ ...fact, item }));
-  return [
-    refusals.flatMap(({ problems }, item) => about(problems, item)),
-    {
-      limits: refusals.flatMap(({ facts }, item) => about(facts.limits, item)),
-      free: refusals.flatMap(({ facts }, item) => about(facts.free, item)),
-      alternatives: refusals.flatMap(({ facts }, item) => about(facts.alternatives, item)),
-    },
-  ];
 }
 
 /** Answers with what the changes left behind, or would leave behind. */

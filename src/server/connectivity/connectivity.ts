@@ -22,7 +22,7 @@ import type { Log } from '../log.ts';
 import { ProblemError, refusalOf } from '../problem-error.ts';
 import { acceptsJwt, readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
-import { createChangeBudget } from './change-budget.ts';
+import { ChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';
 import { answerChanges, type ChangeOptions } from './changes.ts';
 import type { EventStreams } from './events.ts';
@@ -30,7 +30,6 @@ import { answerAvailability, answerRoutes, answerSlots, answerUse } from './link
 import type { ReservationObserver } from './outcomes.ts';
 import {
   presentedTokens,
-  readExecutionOptions,
   readFlag,
   readIdempotencyKey,
   readListQuery,
@@ -83,12 +82,13 @@ export function createConnectivity(options: ConnectivityOptions): Hono {
 /** Mounts what creates, updates and deletes: each is a list of changes, of one item but for the batch. */
 function mountChanges(on: Mount, options: ConnectivityOptions): void {
   const { trust, isAdministrator, maxChanges = Number.POSITIVE_INFINITY, now } = options;
-  const changing: ChangeOptions = { ...options, budget: createChangeBudget(maxChanges, now) };
+  const changing: ChangeOptions = { ...options, budget: new ChangeBudget(maxChanges, now) };
 
   on('createReservation', async (request) => {
     const { body, caller } = await readCaller(request, trust);
     const experiment = await authorise(caller, 'create', trust);
-    const { startNow, dryRun } = readExecutionOptions(request);
+    const startNow = readFlag(request, 'start_now', 'date_invalid');
+    const dryRun = readFlag(request, 'dry_run');
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readBody(body, { startNow, earliest: readFlag(request, 'earliest') });
     const changes: AskedChange[] = [{ action: 'create', body, reading }];
@@ -99,7 +99,8 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
   on('updateReservation', async (request, id) => {
     const { body, caller } = await readCaller(request, trust);
     const experiment = await authorise(caller, 'update', trust);
-    const { startNow, dryRun } = readExecutionOptions(request);
+    const startNow = readFlag(request, 'start_now', 'date_invalid');
+    const dryRun = readFlag(request, 'dry_run');
     const reading = readUpdateBody(body, { startNow, earliest: false });
     const changes: AskedChange[] = [{ action: 'update', id, body, reading }];
     const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false };

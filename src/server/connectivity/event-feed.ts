@@ -77,14 +77,6 @@ interface Joining {
   reject: (error: unknown) => void;
 }
 
-/** What a stream begins with. */
-interface Start {
-  joining: Joining;
-  frames: readonly string[];
-  /** Of its experiment, where that has no stream yet. */
-  records?: readonly ReservationRecord[];
-}
-
 /**
  * Tells streams what has changed since their cursors. All streams of a process are at one position, and go on together, in
  * turns: a turn reads a snapshot's versions and what changed up to them, each reservation once, as it is then. A commit of
@@ -202,24 +194,22 @@ export class EventFeed {
         // Streams that are told of links alone need no reservations.
         const isAsked = before && !isOther && this.#watches.size > 0;
         const changed = isAsked ? await changesBetween(snapshot, before, position) : [];
-        const starts: Start[] = [];
+        const begins: (() => void)[] = [];
         // All that were cut off when the server was started again come back at once.
         const slices = new Slices();
         for (const each of joining) {
           if (slices.isOver) await slices.next();
-          const start = await this.#startOf(each, snapshot, { rows, position, isOther }).catch(
-            (error: unknown) => {
-              each.reject(error);
-            },
+          await this.#startOf(each, snapshot, { rows, position, isOther }).then(
+            (begin) => begins.push(begin),
+            each.reject,
           );
-          if (start) starts.push(start);
         }
-        return { position, isOther, changed, starts };
+        return { position, isOther, changed, begins };
       });
       if (read.isOther) this.#endAll();
       else this.#tell(read.changed, read.position);
       this.#position = read.position;
-      this.#begin(read.starts, read.position);
+      for (const begin of read.begins) begin();
     } catch (error) {
       for (const { reject } of joining) reject(error);
       throw error;
@@ -233,17 +223,41 @@ export class EventFeed {
     this.#watches.clear();
   }
 
-  /** Reads what a stream begins with. @throws ProblemError 410 */
+  /** Reads what a stream begins with. @returns begins it, once the others are at this position @throws ProblemError 410 */
   async #startOf(
-    joining: Joining,
+    { listener, cursor, resolve }: Joining,
     snapshot: StoreSnapshot,
     { rows, position, isOther }: { rows: readonly LinkVersion[]; position: Position; isOther: boolean },
-  ): Promise<Start> {
-    const { listener, cursor } = joining;
+  ): Promise<() => void> {
     const { experiment } = listener;
     const isNew = experiment !== undefined && (isOther || !this.#watches.has(experiment));
-    const records = isNew ? await snapshot.endingAfter(experiment, position.at) : undefined;
-    if (cursor === undefined) return { joining, frames: [], records };
+    const records = isNew ? await snapshot.endingAfter(experiment, position.at) : [];
+    const frames =
+      cursor === undefined ? [] : await this.#framesSince(cursor, listener, { snapshot, rows, position });
+    return () => {
+      if (experiment !== undefined && isNew && !this.#watches.has(experiment)) {
+        const watched = new Map(
+          records.map((record) => [record.id, { record, phase: phaseAt(position.at, record) }]),
+        );
+        this.#watches.set(experiment, { watched, next: nextTurn(position.at, records) });
+      }
+      this.#listeners.add(listener);
+      const now = encodeCursor(position);
+      listener.take(`retry: ${RETRY}\n${frames.length > 0 ? withCursor(frames, now) : cursorFrame(now)}`);
+      resolve();
+    };
+  }
+
+  /** What a stream missed since its cursor. @throws ProblemError 410 */
+  async #framesSince(
+    cursor: string,
+    { experiment, links }: Listener,
+    {
+      snapshot,
+      rows,
+      position,
+    }: { snapshot: StoreSnapshot; rows: readonly LinkVersion[]; position: Position },
+  ): Promise<string[]> {
     const before = decodeCursor(cursor, position);
     if (!before) throw tooOld();
     let behind = 0;
@@ -254,8 +268,8 @@ export class EventFeed {
       behind += version - since;
     }
     if (behind > MOST_CHANGES) throw tooOld();
-    const frames = listener.links ? linkFrames(before, position) : [];
-    if (experiment === undefined) return { joining, frames };
+    const frames = links ? linkFrames(before, position) : [];
+    if (experiment === undefined) return frames;
     const since = Math.min(before.at, position.at);
     const changed = await changesBetween(snapshot, before, position, { experiment, most: MOST_EVENTS + 1 });
     const isCreated = ({ record }: ChangedReservation): boolean => record.createdAt >= since;
@@ -268,27 +282,7 @@ export class EventFeed {
       frames.push(...phaseFrames(phase, phaseAt(position.at, record), record));
     }
     if (frames.length > MOST_EVENTS) throw tooOld();
-    return { joining, frames, records };
-  }
-
-  /** Adds the streams whose beginning was read. */
-  #begin(starts: readonly Start[], position: Position): void {
-    const cursor = encodeCursor(position);
-    for (const { joining, frames, records } of starts) {
-      const { listener } = joining;
-      const { experiment } = listener;
-      if (experiment !== undefined && records && !this.#watches.has(experiment)) {
-        const watched = new Map(
-          records.map((record) => [record.id, { record, phase: phaseAt(position.at, record) }]),
-        );
-        this.#watches.set(experiment, { watched, next: nextTurn(position.at, records) });
-      }
-      this.#listeners.add(listener);
-      listener.take(
-        `retry: ${RETRY}\n${frames.length > 0 ? withCursor(frames, cursor) : cursorFrame(cursor)}`,
-      );
-      joining.resolve();
-    }
+    return frames;
   }
 
   /** Tells the streams what has changed up to a position. */

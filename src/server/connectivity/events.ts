@@ -1,7 +1,7 @@
 import { StoreUnavailableError } from '../../allocator/store.ts';
 import { EVENT_PAUSE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
 import { authenticateCaller, authorise, type ServiceTrust } from '../credentials.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { ProblemError, refusal, tooMany } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 import {
   cursorFrame,
@@ -45,33 +45,25 @@ const ASK_AGAIN_S = 15;
 /** Says nothing, but that the stream is open. */
 const COMMENT = ':\n\n';
 
-/** A stream that is open. */
-interface OpenStream {
-  user: string;
-  end(): void;
-}
-
 /** Makes the streams of a server. */
 export function createEventStreams(options: EventStreamsOptions): EventStreams {
   const feed = new EventFeed(options);
-  const open = new Set<OpenStream>();
+  /** The streams that are open, with their users. */
+  const open = new Map<Listener, string>();
   let isClosed = false;
 
-  const authenticate = async (
-    request: Request,
-  ): Promise<{ user: string; experiment: string | undefined; expiry: number }> => {
+  const authenticate = async (request: Request) => {
     const caller = await authenticateCaller(request, options.trust);
     const experiment = caller.experiment && (await authorise(caller, 'list', options.trust)).id;
     return { user: caller.user, experiment, expiry: caller.expiry };
   };
 
   const checkRoom = (user: string): void => {
-    const own = [...open].filter((each) => each.user === user).length;
-    const whose =
-      own >= MOST_OF_USER ? 'You have' : open.size >= MOST_STREAMS ? 'This server has' : undefined;
-    if (whose === undefined) return;
-    const msg = `${whose} ${own >= MOST_OF_USER ? own : open.size} open streams of events, and no more are opened. Try again in ${ASK_AGAIN_S} s.`;
-    throw new ProblemError([{ code: 'too_many_requests', msg }], {}, ASK_AGAIN_S);
+    const own = [...open.values()].filter((each) => each === user).length;
+    if (own < MOST_OF_USER && open.size < MOST_STREAMS) return;
+    const has = own >= MOST_OF_USER ? `You have ${own}` : `This server has ${open.size}`;
+    const msg = `${has} open streams of events, and no more are opened. Try again in ${ASK_AGAIN_S} s.`;
+    throw tooMany(msg, ASK_AGAIN_S);
   };
 
   return {
@@ -88,12 +80,11 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
       checkRoom(user);
       const { stream, readable } = streamOf({ experiment, links }, (listener) => {
         feed.leave(listener);
-        open.delete(entry);
+        open.delete(listener);
         clearInterval(alive);
         clearTimeout(expires);
       });
-      const entry: OpenStream = { user, end: stream.end };
-      open.add(entry);
+      open.set(stream, user);
       let last: string | undefined;
       const check = async (): Promise<void> => {
         const now = await authenticate(request);
@@ -117,12 +108,12 @@ export function createEventStreams(options: EventStreamsOptions): EventStreams {
         throw error;
       }
       // It may have ended meanwhile.
-      if (!open.has(entry)) feed.leave(stream);
+      if (!open.has(stream)) feed.leave(stream);
       return new Response(readable, { headers: STREAM_HEADERS });
     },
     close() {
       isClosed = true;
-      for (const each of open) each.end();
+      for (const each of open.keys()) each.end();
     },
   };
 }

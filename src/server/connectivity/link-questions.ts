@@ -1,11 +1,11 @@
-import * as v from 'valibot';
+import type * as v from 'valibot';
 import type { Allocator, LinksState } from '../../allocator/allocator.ts';
 import type { Period } from '../../allocator/demand.ts';
 import type { Slot as Run } from '../../allocator/link-use.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { AskedBy } from '../../allocator/questions.ts';
 import type { FreeOnRoute, RouteUse } from '../../allocator/route-use.ts';
-import { allowedRoutes, capacityBetween, longerRoutes, type Route, sitesOf } from '../../allocator/routes.ts';
+import { allowedRoutes, capacityBetween, longerRoutes, sitesOf } from '../../allocator/routes.ts';
 import { type Steps, TooMuchError } from '../../allocator/steps.ts';
 import type { ReservationStore } from '../../allocator/store.ts';
 import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/asked-route.ts';
@@ -26,11 +26,11 @@ import {
 import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
 import type { ProblemCode } from '../../contract/problem-codes.ts';
-import { type Problem, schemaProblems } from '../../contract/problems.ts';
+import type { Problem } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
 import { knowsTag, tagOf } from '../etag.ts';
 import { jsonReply } from '../json-reply.ts';
-import { refusal, refusalOf, refuseIfAny } from '../problem-error.ts';
+import { readBy, refusal, refuseIfAny } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 import { emptyProblems, pastProblem, siteProblems } from './request-rules.ts';
 
@@ -88,21 +88,23 @@ export async function answerAvailability(
     return true;
   }
   const isNew = await untilSpent(allocator.ask(sought, ask, askedBy), free);
-  const routes = new RouteNames(sites);
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (isNew === false) return new Response(null, { status: 304, headers });
   const last = free.at(-1)?.end ?? end;
+  // The routes that occur, in the order in which they do.
+  const names = free.map(({ route }) => route && sitesOf(route, sites.site1).join(' '));
+  const routes = [...new Set(names.flatMap((name) => name ?? []))];
   const body: Availability = {
     ...sites,
     bandwidth: capacity,
     start_date: formatInstant(start),
     end_date: formatInstant(end),
     exact: points === undefined,
-    items: free.map(({ route, ...part }) => ({
+    items: free.map((part, index) => ({
       ...partOf(part),
-      route: route && routes.indexOf(route),
+      route: names[index] === undefined ? undefined : routes.indexOf(names[index]),
     })),
-    routes: routes.named,
+    routes: routes.length > 0 ? routes.map((name) => name.split(' ')) : undefined,
     nextCursor: last < end ? cursorOf({ start, end, from: last }) : null,
   };
   return jsonReply(body, { headers });
@@ -172,30 +174,6 @@ function partsIn(numbers: Float64Array): AvailablePart[] {
     const [start = 0, end = 0, bandwidth = 0, bandwidthMax = 0, tags = 0] = numbers.subarray(5 * index);
     return partOf({ start, end, bandwidth, bandwidthMax, tags });
   });
-}
-
-/** The routes that occur in an answer, in the order in which they do. */
-class RouteNames {
-  readonly #from: string;
-  readonly #indexes = new Map<string, number>();
-
-  constructor({ site1 }: NamedSites) {
-    this.#from = site1;
-  }
-
-  /** The index of a route, which is added where it is new. */
-  indexOf(route: Route): number {
-    const name = sitesOf(route, this.#from).join(' ');
-    const index = this.#indexes.get(name) ?? this.#indexes.size;
-    this.#indexes.set(name, index);
-    return index;
-  }
-
-  /** Their sites; undefined where there is none. */
-  get named(): string[][] | undefined {
-    const names = [...this.#indexes.keys()];
-    return names.length > 0 ? names.map((name) => name.split(' ')) : undefined;
-  }
 }
 
 /**
@@ -299,9 +277,7 @@ function readQuery<Output>(request: Request, schema: v.GenericSchema<unknown, Ou
     const value = parameters[name];
     if (value !== undefined) parameters[name] = value.replace(' ', '+');
   }
-  const result = v.safeParse(schema, parameters);
-  if (result.success) return result.output;
-  throw refusalOf(schemaProblems(result.issues, MEMBERS));
+  return readBy(schema, parameters, MEMBERS);
 }
 
 /** A window, and where in it a page begins; milliseconds. */

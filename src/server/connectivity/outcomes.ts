@@ -56,7 +56,7 @@ function tooLowProblem({ volume, most }: TooLow, { end, bandwidth }: Demand): Pr
 }
 
 /** That what else would be accepted was not looked for to the end. */
-function givenUpIn({ isGivenUp }: Partial<RefusedOutcome>): Problem[] {
+function givenUpIn({ isGivenUp }: NearestOffers): Problem[] {
   return isGivenUp ? [problem('search_given_up', {})] : [];
 }
 
@@ -103,33 +103,24 @@ function linkProblem(broken: Limit, { sites, isHop }: RefusedOutcome, asked: num
 
 /** A limit for programs. Of tags at a place, none is free for the whole period, though others may be at each instant. */
 function limit(refusal: Refusal, { link, sites: [from, to], isHop, tenant }: RefusedOutcome): Limit {
-  const period = { start_date: formatInstant(refusal.start), end_date: formatInstant(refusal.end) };
-  const hop: Limit['hop'] = isHop ? [from, to] : undefined;
-  const nowhere = { site: null, layer: null, hop };
-  if (refusal.limit === 'bandwidth') {
-    const { capacity, free } = refusal;
-    return { limit: 'bandwidth', ...nowhere, capacity, free, ...period };
-  }
-  if (refusal.limit === 'tags') {
-    return {
-      limit: 'tags',
-      ...placeOf(refusal.place, link),
-      hop,
-      capacity: refusal.total,
-      free: 0,
-      ...period,
-    };
-  }
-  const { allowed, held } = refusal;
+  const place = 'place' in refusal ? placeOf(refusal.place, link) : { site: null, layer: null };
+  const isAlways = refusal.limit === 'share' && refusal.of === 'live';
   return {
-    limit: 'share',
-    ...nowhere,
-    ...(refusal.of === 'tags' ? placeOf(refusal.place, link) : {}),
-    capacity: allowed,
-    free: Math.max(0, allowed - held),
-    tenant: idKind(tenant) === 'project' ? 'project' : 'experiment',
-    ...(refusal.of === 'live' ? { start_date: null, end_date: null } : period),
+    limit: refusal.limit,
+    ...place,
+    hop: isHop ? [from, to] : undefined,
+    ...amountsOf(refusal, tenant),
+    start_date: isAlways ? null : formatInstant(refusal.start),
+    end_date: isAlways ? null : formatInstant(refusal.end),
   };
+}
+
+function amountsOf(refusal: Refusal, tenant: string): Pick<Limit, 'capacity' | 'free' | 'tenant'> {
+  if (refusal.limit === 'tags') return { capacity: refusal.total, free: 0 };
+  if (refusal.limit === 'bandwidth') return { capacity: refusal.capacity, free: refusal.free };
+  const { allowed, held } = refusal;
+  const kind = idKind(tenant) === 'project' ? 'project' : 'experiment';
+  return { capacity: allowed, free: Math.max(0, allowed - held), tenant: kind };
 }
 
 function placeOf(place: TagPlace, { site1, site2 }: Link): { site: string; layer: 'S' | 'C' } {
@@ -162,22 +153,17 @@ export function isCurable(problems: readonly Problem[]): boolean {
   return problems.length > 0 && problems.every(({ code }) => CURABLE.has(code));
 }
 
-/**
- * The refusal of a request whose dates break a rule, with what would be accepted instead (contract/README.md, "Extensions").
- *
- * @param found the request with the dates that come closest, as an offer, or why it was refused; undefined where no dates do
- */
+/** What would be accepted in place of a request whose dates break a rule: of the dates that come closest. */
+export type NearestOffers = Pick<RefusedOutcome, 'offers' | 'isGivenUp'>;
+
+/** The refusal of a request whose dates break a rule, with what would be accepted instead (contract/README.md, "Extensions"). */
 export function refusedDates(
   problems: readonly Problem[],
-  found: Offer | RefusedOutcome | undefined,
+  found: NearestOffers = { offers: [] },
 ): ItemRefusal {
-  if (!found) return { problems, facts: {} };
-  const isRefused = 'offers' in found;
-  const offers = isRefused ? found.offers : [found];
-  const givenUp = isRefused ? givenUpIn(found) : [];
   return {
-    problems: [...withAdvice(problems, offers), ...givenUp],
-    facts: { alternatives: offers.map(alternative) },
+    problems: [...withAdvice(problems, found.offers), ...givenUpIn(found)],
+    facts: { alternatives: found.offers.map(alternative) },
   };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ReservationQuery } from '../../allocator/store.ts';
 import type { ReservationState } from '../../contract/instants.ts';
+import type { ProblemCode } from '../../contract/problem-codes.ts';
 import {
   DEFAULT_PAGE_ITEMS,
   MAX_IDEMPOTENCY_KEY,
@@ -11,7 +12,7 @@ import { MAX_TOKENS } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../../contract/routes.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { isOneLine } from '../../contract/visible-text.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { type ProblemError, refusal } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 
 /**
@@ -25,34 +26,20 @@ export function presentedTokens({ tokens }: Record<string, unknown>): string[] {
   throw refusal('tokens_invalid', `tokens holds more than ${MAX_TOKENS}.`);
 }
 
-/** The query parameters of a create or update request. */
-export interface ExecutionOptions {
-  startNow: boolean;
-  dryRun: boolean;
-}
-
-/** Reads `start_now` and `dry_run`. @throws ProblemError 422 when `start_now` is not a boolean, 400 for `dry_run` */
-export function readExecutionOptions(request: Request): ExecutionOptions {
-  const { searchParams } = addressOf(request);
-  const startNow = readBoolean(searchParams.get('start_now'));
-  if (startNow === undefined) {
-    throw new ProblemError([{ code: 'date_invalid', msg: 'start_now must be true or false.' }]);
-  }
-  return { startNow, dryRun: readFlag(request, 'dry_run') };
-}
-
-/** Reads a boolean query parameter of an extension; absent, it is false. @throws ProblemError 400 */
-export function readFlag(request: Request, name: 'dry_run' | 'earliest' | 'links'): boolean {
-  const value = readBoolean(addressOf(request).searchParams.get(name));
-  if (value === undefined) throw refusal('request_invalid', `${name} must be true or false.`);
-  return value;
-}
-
-/** The spec says boolean; clients write it in several ways. */
-function readBoolean(value: string | null): boolean | undefined {
-  if (value === null) return false;
+/**
+ * Reads a boolean query parameter; absent, it is false. The spec says boolean; clients write it in several ways.
+ *
+ * @throws ProblemError 422 for `start_now`, 400 for the extensions
+ */
+export function readFlag(
+  request: Request,
+  name: 'start_now' | 'dry_run' | 'earliest' | 'links',
+  code: ProblemCode = 'request_invalid',
+): boolean {
+  const value = addressOf(request).searchParams.get(name) ?? 'false';
   if (/^(?:true|1)$/i.test(value)) return true;
-  return /^(?:false|0)$/i.test(value) ? false : undefined;
+  if (/^(?:false|0)$/i.test(value)) return false;
+  throw refusal(code, `${name} must be true or false.`);
 }
 
 const STATES = ['scheduled', 'active', 'ended'] as const satisfies readonly ReservationState[];
@@ -69,12 +56,7 @@ export function readListQuery(request: Request): Pick<ReservationQuery, 'state' 
   if (!/^[0-9]{1,4}$/.test(limit) || Number(limit) < 1 || Number(limit) > MAX_PAGE_ITEMS) {
     throw refusal('request_invalid', `limit must be a number from 1 to ${MAX_PAGE_ITEMS}.`);
   }
-  const after = searchParams.get('cursor');
-  return {
-    limit: Number(limit),
-    state,
-    ...(after === null ? {} : { after }),
-  };
+  return { limit: Number(limit), state, after: searchParams.get('cursor') ?? undefined };
 }
 
 const PRINTABLE = new RegExp(`^[ -~]{1,${MAX_IDEMPOTENCY_KEY}}$`);

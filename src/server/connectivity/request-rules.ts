@@ -12,7 +12,7 @@ import { problem } from '../../words/problems.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */
 export interface KnownPeriod {
-  start?: number | null;
+  start?: number;
   end?: number;
 }
 
@@ -32,40 +32,31 @@ export function lastEnd({ expiry, project }: Omit<PeriodBounds, 'now'>): number 
 }
 
 /**
- * The rules of contract/README.md, "Limits" 1 and "Errors" 2 (Date), for a new reservation: the experiment is active, the
- * period is not empty, does not begin in the past and does not go past the experiment's expiry, nor past that of a
- * project whose token came along ("What the service does" 6).
+ * The rules of contract/README.md, "Limits" 1 and "Errors" 2 (Date): the experiment is active, the period is not empty, does not
+ * begin in the past and does not go past the experiment's expiry, nor past that of a project whose token came along ("What the
+ * service does" 6). For an update: a reservation that has ended can't be updated, the start of one that has begun can't be
+ * changed, since its link is in use, and no end can be set to the past.
  *
+ * @param current the period of the reservation that is updated
  * @returns one problem for each rule that is broken
  */
-function newPeriodProblems(period: KnownPeriod, bounds: PeriodBounds): Problem[] {
+function periodProblems(period: KnownPeriod, bounds: PeriodBounds, current?: Period): Problem[] {
   const { start, end } = period;
   const { now } = bounds;
-  if (end !== undefined && end <= now && (isAbsent(start) || start < end))
-    return [pastProblem('end_date', end, 'A reservation must end in the future.')];
-  const problems = [...emptyProblems(period), ...expiryProblems(period, bounds)];
-  if (!isAbsent(start) && start < now)
-    problems.push(pastProblem('start_date', start, 'Give start_now=true to start at once.'));
-  return problems;
-}
-
-/**
- * The same for an update: a reservation that has ended can't be updated, the start of one that has begun can't be changed,
- * since its link is in use, and no end can be set to the past.
- */
-function updatedPeriodProblems(current: Period, updated: KnownPeriod, bounds: PeriodBounds): Problem[] {
-  const { now } = bounds;
-  const { start, end } = updated;
-  if (current.end <= now) {
+  const isPast = end !== undefined && end <= now;
+  if (current && current.end <= now) {
     return [problem('reservation_ended', { at: current.end }, 'Book a new one.')];
   }
-  const problems = [...emptyProblems(updated), ...expiryProblems(updated, bounds)];
-  if (!isAbsent(start) && start !== current.start) {
-    if (current.start <= now) problems.push(problem('reservation_started', { at: current.start }));
+  if (!current && isPast && (start === undefined || start < end)) {
+    return [pastProblem('end_date', end, 'A reservation must end in the future.')];
+  }
+  const problems = [...emptyProblems(period), ...expiryProblems(period, bounds)];
+  if (start !== undefined && start !== current?.start) {
+    if (current && current.start <= now) problems.push(problem('reservation_started', { at: current.start }));
     else if (start < now)
       problems.push(pastProblem('start_date', start, 'Give start_now=true to start at once.'));
   }
-  if (end !== undefined && end <= now) {
+  if (current && isPast) {
     problems.push(pastProblem('end_date', end, 'Delete the reservation to end it at once.'));
   }
   return problems;
@@ -73,7 +64,7 @@ function updatedPeriodProblems(current: Period, updated: KnownPeriod, bounds: Pe
 
 /** A period that ends before it starts, or at once. */
 export function emptyProblems({ start, end }: KnownPeriod): Problem[] {
-  if (isAbsent(start) || end === undefined || start < end) return [];
+  if (start === undefined || end === undefined || start < end) return [];
   return [problem('period_empty', { start_date: start, end_date: end })];
 }
 
@@ -92,9 +83,8 @@ export function nearestPeriod(
 
 /** A duration that is longer than the window in which it is looked for. */
 function durationProblems(duration: number | undefined, { start, end }: KnownPeriod): Problem[] {
-  if (duration === undefined || isAbsent(start) || end === undefined) return [];
-  const room = end - start;
-  if (room <= 0 || duration <= room) return [];
+  const room = end === undefined || start === undefined ? 0 : end - start;
+  if (duration === undefined || room <= 0 || duration <= room) return [];
   const msg = `A duration of ${formatDuration(duration)} does not fit between start_date and end_date, which are ${formatDuration(room)} apart.`;
   return [{ code: 'date_invalid', msg }];
 }
@@ -114,10 +104,6 @@ function expiryProblems({ end }: KnownPeriod, { now, expiry, project }: PeriodBo
 /** The problem of an instant that has passed. @param member of the request, which has it */
 export function pastProblem(member: string, at: number, advice?: string): Problem {
   return problem('date_past', { member, at }, advice);
-}
-
-function isAbsent(instant: number | null | undefined): instant is null | undefined {
-  return instant === null || instant === undefined;
 }
 
 /**
@@ -194,7 +180,7 @@ export function createProblems(
   const found = [
     ...siteProblems(body, route, network),
     ...(reading.ok ? [] : reading.problems),
-    ...newPeriodProblems(period, bounds),
+    ...periodProblems(period, bounds),
     ...durationProblems(asked.duration, period),
   ];
   // A capacity problem alone is left to the allocator, which offers alternatives.
@@ -221,7 +207,7 @@ export function updateProblems(
     asked.start === 'now' ? bounds.now : body['start_date'] === undefined ? record.start : asked.start;
   const end = body['end_date'] === undefined ? record.end : asked.end;
   const tooMuch = capacityProblems(routeOf(record, network), record.site1, asked.bandwidth);
-  return [...wrong, ...updatedPeriodProblems(record, { start, end }, bounds), ...tooMuch];
+  return [...wrong, ...periodProblems({ start, end }, bounds, record), ...tooMuch];
 }
 
 /** What is wrong with an update's dates, as the reservation stands when it is decided. @param bandwidth that was asked for */
@@ -230,7 +216,7 @@ export function updateFault(
   updated: Period,
   { bandwidth, bounds, network }: CheckTerms & { bandwidth: number | undefined },
 ): Problem[] | undefined {
-  const problems = updatedPeriodProblems(current, updated, bounds);
+  const problems = periodProblems(updated, bounds, current);
   if (problems.length === 0) return undefined;
   return [...problems, ...capacityProblems(routeOf(current, network), current.site1, bandwidth)];
 }

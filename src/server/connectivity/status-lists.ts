@@ -48,12 +48,6 @@ interface LinkOfHistory {
   history: string;
 }
 
-/** A link as it was looked at. */
-interface Look extends LinkOfHistory {
-  /** When, in milliseconds. */
-  at: number;
-}
-
 /** A list, compressed; and its token, which says that the list was true at an instant. */
 interface StatusList {
   of: LinkOfHistory;
@@ -81,7 +75,8 @@ export function createStatusLists({ network, reservations, issuer, now }: Status
   const reads = new RateLimit(MOST_READS, SECOND, now);
   let turn: Promise<unknown> = Promise.resolve();
 
-  const look = onceIn(LOOK_EVERY, now, (link): Promise<Look> => {
+  const look = onceIn(LOOK_EVERY, now, (link) => {
+    // When it was looked at.
     const at = now();
     return reservations.readLinks(async (snapshot) => {
       const [{ version = 0 } = {}] = await snapshot.versions([link]);

@@ -1,5 +1,4 @@
 import type { Hono } from 'hono';
-import * as v from 'valibot';
 import {
   CI_RULE_LIFETIME,
   type CiIssuers,
@@ -8,13 +7,12 @@ import {
 } from '../../contract/ci-rules.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { schemaProblems } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { problem } from '../../words/problems.ts';
 import { authenticateUser, requireRole, type ServiceTrust } from '../credentials.ts';
 import { type CiRule, type CiRules, MAX_CI_RULES, ruleId } from '../identity/ci-rules.ts';
 import { jsonReply } from '../json-reply.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { readBy, refusal, refusalOf } from '../problem-error.ts';
 import { addressOf, readObject } from '../request-reading.ts';
 import type { RouteMounter } from '../routing.ts';
 import { type Directory, type ExperimentRecord, requireMembership } from './directory.ts';
@@ -101,14 +99,10 @@ async function readRule(
   { request, user, experiment }: Asked,
   { ciIssuers, now }: CiRulesOptions,
 ): Promise<CiRule> {
-  const result = v.safeParse(CiRuleRequest, await readObject(request));
-  if (!result.success) {
-    const members = ['', ...Object.keys(CiRuleRequest.pipe[0].entries)];
-    const codes = Object.fromEntries(members.map((name) => [name, 'ci_rule_invalid' as const]));
-    const [first, ...rest] = schemaProblems(result.issues, { ...codes, expires_at: 'date_invalid' });
-    throw first ? new ProblemError([first, ...rest]) : refusal('request_invalid', 'The body is not valid.');
-  }
-  const { ci, repository, ref = null, ref_type: refType = null, environment = null } = result.output;
+  const members = ['', ...Object.keys(CiRuleRequest.pipe[0].entries)];
+  const codes = Object.fromEntries(members.map((name) => [name, 'ci_rule_invalid' as const]));
+  const body = readBy(CiRuleRequest, await readObject(request), { ...codes, expires_at: 'date_invalid' });
+  const { ci, repository, ref = null, ref_type: refType = null, environment = null } = body;
   const issuer = ciIssuers[ci];
   if (issuer === undefined) {
     throw refusal(
@@ -118,9 +112,9 @@ async function readRule(
   }
   const createdAt = now();
   const longest = createdAt + CI_RULE_LIFETIME;
-  const { expires_at: expiresAt = Math.min(longest, experiment.expiresAt) } = result.output;
+  const { expires_at: expiresAt = Math.min(longest, experiment.expiresAt) } = body;
   if (expiresAt <= createdAt) {
-    throw new ProblemError([problem('date_past', { member: 'expires_at', at: expiresAt })]);
+    throw refusalOf([problem('date_past', { member: 'expires_at', at: expiresAt })]);
   }
   if (expiresAt > longest) throw refusal('ci_rule_invalid', 'A rule for CI jobs lasts 90 days at most.');
   const rule = {

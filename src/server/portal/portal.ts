@@ -1,5 +1,4 @@
 import { Hono } from 'hono';
-import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
 import {
   type Experiment,
@@ -9,7 +8,6 @@ import {
 } from '../../contract/directory.ts';
 import type { IdKind } from '../../contract/ids.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { type Problem, schemaProblems } from '../../contract/problems.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { problem } from '../../words/problems.ts';
@@ -17,7 +15,7 @@ import { authenticateAnyUser, authenticateUser, requireRole, requireScope } from
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
-import { ProblemError, refusal } from '../problem-error.ts';
+import { readBy, refusal, refusalOf } from '../problem-error.ts';
 import { acceptsJwt, addressOf, readObject } from '../request-reading.ts';
 import { type CiRulesOptions, mountCiRules } from './ci-rules.ts';
 import {
@@ -59,9 +57,7 @@ export function createPortal(options: PortalOptions): Hono {
       sub: id,
       name: project.name,
       proj_exp: formatInstant(project.expiresAt),
-      act: { sub: user.sub, role },
-      ...sessionOf(user),
-      exp: tokenEnd(now(), user),
+      ...claimsFor(user, role, now()),
     });
   });
 
@@ -87,9 +83,7 @@ export function createPortal(options: PortalOptions): Hono {
       exp_exp: formatInstant(experiment.expiresAt),
       proj: experiment.project,
       proj_name: project?.name,
-      act: { sub: user.sub, role },
-      ...sessionOf(user),
-      exp: tokenEnd(now(), user),
+      ...claimsFor(user, role, now()),
     });
   });
 
@@ -122,14 +116,23 @@ async function createExperiment(
   { directory, trust, now, newId }: PortalOptions,
 ): Promise<Response> {
   const user = await authenticateUser(request, trust, 'projects');
-  const asked = readExperimentRequest(await readObject(request));
+  const asked = readBy(ExperimentRequest, await readObject(request), {
+    name: 'experiment_invalid',
+    description: 'experiment_invalid',
+    project_id: 'experiment_invalid',
+    expires_at: 'date_invalid',
+  });
   const project = await directory.project(asked.project_id);
   if (!project) throw refusal('wrong_project', `You are not in a project ${asked.project_id}.`);
   const role = await requireMembership(directory, user, project.id, 'wrong_project');
   const held = { person: user.sub, role, kind: 'project', id: project.id, name: project.name } as const;
   await requireRole(held, 'create-experiment', trust.leadsOf);
-  const problem = expiryProblem(asked.expires_at, now(), project);
-  if (problem) throw new ProblemError([problem]);
+  const wanted = { member: 'expires_at', at: asked.expires_at };
+  if (wanted.at <= now()) throw refusalOf([problem('date_past', wanted)]);
+  if (wanted.at > project.expiresAt) {
+    const ends = { ...wanted, project: project.name, expires_at: project.expiresAt };
+    throw refusalOf([problem('project_ends_first', ends)]);
+  }
   const experiment: ExperimentRecord = {
     id: newId('experiment'),
     project: project.id,
@@ -156,33 +159,17 @@ async function createExperiment(
   });
 }
 
-/** The session of the user token: the new token ends with that login too (THREATS.md 57). */
-function sessionOf({ sid, limited_to }: UserClaims): { sid?: unknown; limited_to?: string } {
-  return { ...(sid === undefined ? {} : { sid }), ...(limited_to === undefined ? {} : { limited_to }) };
-}
-
-/** A token for a project or experiment lasts 15 minutes, and no longer than the user token that asked for it. */
-function tokenEnd(now: number, user: UserClaims): number {
-  return Math.min(Math.floor(now / 1000) + DEFAULT_TTL, user.exp);
-}
-
-function readExperimentRequest(body: Record<string, unknown>): ExperimentRequest {
-  const result = v.safeParse(ExperimentRequest, body);
-  if (result.success) return result.output;
-  const [first, ...rest] = schemaProblems(result.issues, {
-    name: 'experiment_invalid',
-    description: 'experiment_invalid',
-    project_id: 'experiment_invalid',
-    expires_at: 'date_invalid',
-  });
-  throw first ? new ProblemError([first, ...rest]) : refusal('request_invalid', 'The body is not valid.');
-}
-
-function expiryProblem(expiry: number, now: number, project: ProjectRecord): Problem | undefined {
-  const wanted = { member: 'expires_at', at: expiry };
-  if (expiry <= now) return problem('date_past', wanted);
-  if (expiry <= project.expiresAt) return undefined;
-  return problem('project_ends_first', { ...wanted, project: project.name, expires_at: project.expiresAt });
+/**
+ * The claims of a token for a project or experiment that are of the user token: it ends with that login too (THREATS.md 57), and lasts
+ * 15 minutes, no longer than the user token.
+ */
+function claimsFor({ sub, sid, limited_to, exp }: UserClaims, role: string, now: number) {
+  return {
+    act: { sub, role },
+    ...(sid === undefined ? {} : { sid }),
+    ...(limited_to === undefined ? {} : { limited_to }),
+    exp: Math.min(Math.floor(now / 1000) + DEFAULT_TTL, exp),
+  };
 }
 
 function projectReply(project: WithRole<ProjectRecord>): Project {

@@ -133,16 +133,10 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, does not let us in, or is a standby
    */
   static async open(url: string, options: OpenOptions = {}): Promise<PostgresDatabase> {
-    const database = new PostgresDatabase(url, options);
-    try {
-      await database.#refusePooler();
+    return new PostgresDatabase(url, options).#opened(async (database) => {
       database.isNew = await database.transaction((sql) => makeTables(sql, TABLES_TIMEOUT), TABLES_TIMEOUT);
       await database.#connected(TRANSACTION_TIMEOUT, (client) => database.#begin(client));
-      return database;
-    } catch (error) {
-      await database.close();
-      throw error;
-    }
+    });
   }
 
   /**
@@ -152,14 +146,20 @@ export class PostgresDatabase implements SqlDatabase {
    * @throws StoreUnavailableError when it can't be reached, or does not let us in
    */
   static async openToRead(url: string): Promise<ReadDatabase> {
-    const database = new PostgresDatabase(url, {}, true);
-    try {
-      await database.#refusePooler();
+    return new PostgresDatabase(url, {}, true).#opened(async (database) => {
       const isServers = await database.snapshot((sql) => hasTables(sql));
       if (!isServers) throw new DatabaseFormatError('No server has kept its data there yet.');
-      return database;
+    });
+  }
+
+  /** Itself once it is ready; it is closed where that fails. */
+  async #opened(ready: (database: PostgresDatabase) => Promise<void>): Promise<PostgresDatabase> {
+    try {
+      await this.#refusePooler();
+      await ready(this);
+      return this;
     } catch (error) {
-      await database.close();
+      await this.close();
       throw error;
     }
   }
@@ -277,7 +277,7 @@ export class PostgresDatabase implements SqlDatabase {
       let answer: Answer;
       const history = this.#histories.of(client);
       try {
-        [answer] = await Promise.all([work({ ...sql, insert, finish, together: 1 }), begun]);
+        [answer] = await Promise.all([work({ ...sql, insert, finish }), begun]);
         // A promoted standby was seen meanwhile: this one's commits are lost.
         if (history !== this.history) throw new StoreUnavailableError(DATABASE_UNUSABLE);
       } catch (error) {
@@ -389,7 +389,7 @@ export const POSTGRES_LOCKING: Locking = {
     // The second sees a row that was made after the first had looked, and that is not locked.
     return locked && row;
   },
-  sharesCommits: false,
+  hasOneWriter: false,
   async lockNames(sql, names) {
     await Promise.all(
       names.map((name) => sql.run('SELECT pg_advisory_xact_lock(hashtextextended($name, 0))', { name })),

@@ -1,6 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { yieldToEventLoop } from '../../allocator/event-loop.ts';
-import { notBegun, StoreUnavailableError } from '../../allocator/store.ts';
+import { Line } from '../../allocator/line.ts';
 import {
   type Locking,
   READ_LINK,
@@ -26,23 +25,15 @@ import {
 import { checkFormat, type DatabaseFormat, isNewFile, makeTables } from './format.ts';
 import { Connection, transactionBy } from './statements.ts';
 
-/** Work that waits for the file, and how its caller is told. */
-interface Waiting {
-  work: (sql: SqlTransaction) => Promise<unknown>;
-  /** Whether it must not see what others of its group have not committed, and so begins a group. */
-  first: boolean;
-  resolve: (answer: unknown) => void;
-  reject: (error: unknown) => void;
-}
+/** The work of one transaction. */
+type Work = (sql: SqlTransaction) => Promise<unknown>;
 
-/** How many pieces of work share one commit at most. */
-const GROUP_SIZE = 64;
 /**
  * Of the connection that writes. A commit is on the disk when it returns: without a WAL that takes EXTRA, since FULL does
  * not sync the folder after the journal is removed, and a journal that a power cut brings back undoes the commit; with one
  * EXTRA is FULL (https://sqlite.org/pragma.html#pragma_synchronous). The log is brought into the file when it has
  * 16 MiB, since bookings write all over the indexes: the same pages again and again, each copied and waited for
- * once. As much of the file stays in memory, and so does what a savepoint or a statement might take back, for which
+ * once. As much of the file stays in memory, and so does what a statement might take back, for which
  * SQLite would write a temporary file: three writes in five.
  */
 const SETTINGS = `
@@ -57,9 +48,7 @@ const IDLE_READERS = 4;
  * One SQLite file (allocator/README.md, "Storage"): `synchronous=EXTRA`, every transaction `BEGIN IMMEDIATE`, since a
  * deferred one that upgrades fails in spite of the busy timeout.
  *
- * Work of this process that waits for the file at the same time shares one transaction, and so one wait for the disk. Each
- * piece has a savepoint: failed work rolls back to its own, and the others stay. Each is answered after the commit. Reads
- * use another connection, and wait for no writer.
+ * Transactions of this process come one after the other. Reads use another connection, and wait for no writer.
  */
 export class SqliteDatabase implements SqlDatabase {
   /** Whether the tables were made when it was opened. */
@@ -75,8 +64,9 @@ export class SqliteDatabase implements SqlDatabase {
   /** Connections that read, between two snapshots: to open one takes longer than most questions. */
   readonly #idle: Connection[] = [];
   #isClosed = false;
-  #waiting: Waiting[] = [];
-  #working: Promise<void> | undefined;
+  readonly #line = new Line<Work, unknown>(1, (works) =>
+    Promise.all(works.map((work) => this.#transact(work))),
+  );
   readonly #alone = statementsBy((...given) => this.transaction(() => this.#writer.query(...given)));
   readonly all = this.#alone.all;
   readonly arrays = this.#alone.arrays;
@@ -175,18 +165,18 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   /**
-   * Runs `work` in a write transaction; commits when it resolves, rolls its changes back when it rejects. Other work may
-   * share the transaction.
+   * Runs `work` in a write transaction; commits when it resolves, rolls its changes back when it rejects.
    *
    * @throws CommitUnknownError when the disk failed while the commit was under way
    */
   transaction<Answer>(work: (sql: SqlTransaction) => Promise<Answer>): Promise<Answer> {
-    return this.#enqueue(work, false);
+    // The line need not know the type of each answer.
+    return this.#line.run(work) as Promise<Answer>;
   }
 
   async snapshot<Answer>(work: (sql: SqlSnapshot) => Promise<Answer>): Promise<Answer> {
     // In memory the transaction itself is the snapshot.
-    if (!this.#open) return this.#enqueue((sql) => work({ ...sql, history: '' }), true);
+    if (!this.#open) return this.transaction((sql) => work({ ...sql, history: '' }));
     let connection: Connection | undefined;
     try {
       const used = this.#idle.pop() ?? this.#open();
@@ -206,7 +196,7 @@ export class SqliteDatabase implements SqlDatabase {
 
   /** Waits for what is under way and closes every connection, also where one fails to close. @throws the first error */
   async close(): Promise<void> {
-    await this.#working;
+    await this.#line.working;
     this.#isClosed = true;
     const failures: unknown[] = [];
     // The connection that writes is closed last: only it can bring the log into the file and remove it.
@@ -220,58 +210,7 @@ export class SqliteDatabase implements SqlDatabase {
     if (failures.length > 0) throw failures[0];
   }
 
-  #enqueue<Answer>(work: (sql: SqlTransaction) => Promise<Answer>, first: boolean): Promise<Answer> {
-    return new Promise<Answer>((resolve, reject) => {
-      // Each answer goes to its own caller: the group need not know its type.
-      this.#waiting.push({ work, first, resolve: (answer) => resolve(answer as Answer), reject });
-      this.#working ??= this.#work();
-    });
-  }
-
-  async #work(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      // Work that arrives in these rounds of the event loop joins the group: in the first, callers of the group before get
-      // their answers, and in the second they ask again. With 16 connections groups are half as large again as after one.
-      await yieldToEventLoop();
-      await yieldToEventLoop();
-      const next = this.#waiting.findIndex(({ first }, index) => first && index > 0);
-      const group = this.#waiting.splice(0, next < 0 ? GROUP_SIZE : Math.min(next, GROUP_SIZE));
-      try {
-        const settle = await this.#commitTogether(group);
-        for (const each of settle) each();
-      } catch (cause) {
-        const error = storeError(cause);
-        for (const { reject } of group) reject(error);
-        if (!(error instanceof StoreUnavailableError)) continue;
-        // Work that arrived meanwhile has not begun, and would wait as long again.
-        const waited = notBegun(error);
-        for (const { reject } of this.#waiting.splice(0)) reject(waited);
-      }
-    }
-    this.#working = undefined;
-  }
-
-  /** Runs work in one transaction. @returns functions that tell each caller, to be called after the commit */
-  async #commitTogether(group: readonly Waiting[]): Promise<(() => void)[]> {
-    const { database } = this.#writer;
-    try {
-      await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
-      const settle: (() => void)[] = [];
-      for (const [index, each] of group.entries()) {
-        settle.push(await this.#runOne(each, index === 0 ? group.length : 0));
-      }
-      this.#checkPlace();
-      await commit(database).catch((error: unknown) => {
-        throw commitError(error, database.isTransaction);
-      });
-      return settle;
-    } catch (error) {
-      if (database.isTransaction) database.exec('ROLLBACK');
-      throw error;
-    }
-  }
-
-  async #runOne({ work, resolve, reject }: Waiting, together: number): Promise<() => void> {
+  async #transact(work: Work): Promise<unknown> {
     const { database, query } = this.#writer;
     let isOver = false;
     // Work that fails may have begun other writes, which go on in slices: they would run after its rollback, in another's work.
@@ -279,18 +218,19 @@ export class SqliteDatabase implements SqlDatabase {
       if (isOver) throw new RangeError('a statement came after its work was over');
       return query(...given);
     };
-    database.exec('SAVEPOINT work');
     try {
-      const answer = await work(transactionBy(guarded, together)).finally(() => {
+      await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
+      const answer = await work(transactionBy(guarded)).finally(() => {
         isOver = true;
       });
-      database.exec('RELEASE work');
-      return () => resolve(answer);
+      this.#checkPlace();
+      await commit(database).catch((error: unknown) => {
+        throw commitError(error, database.isTransaction);
+      });
+      return answer;
     } catch (error) {
-      // On a full disk SQLite rolls the whole transaction back by itself.
-      if (!database.isTransaction) throw error;
-      database.exec('ROLLBACK TO work; RELEASE work');
-      return () => reject(error);
+      if (database.isTransaction) database.exec('ROLLBACK');
+      throw storeError(error);
     }
   }
 }
@@ -303,7 +243,7 @@ function commit(database: DatabaseSync): Promise<void> {
 /** The transaction is the lock: it began with `BEGIN IMMEDIATE`, so no other connection writes. */
 export const SQLITE_LOCKING: Locking = {
   lock: (sql, link) => sql.first(READ_LINK, { link }),
-  sharesCommits: true,
+  hasOneWriter: true,
   async lockNames() {
     // No other connection writes.
   },

@@ -62,12 +62,11 @@ export class Connection {
   }
 }
 
-/** The statements of a transaction. @param together see {@link SqlTransaction} */
-export function transactionBy(query: SqlQuery, together: number): SqlTransaction {
+/** The statements of a transaction. */
+export function transactionBy(query: SqlQuery): SqlTransaction {
   const statements = statementsBy(query);
   return {
     ...statements,
-    together,
     // SQLite runs in this process: one prepared statement a row takes microseconds.
     async insert({ row }, rows) {
       const slices = new Slices();

@@ -24,7 +24,7 @@ export function locksWhereItReads(database: SqlDatabase): ReservationStore {
         const inner = reservationStore(within(database, sql), {
           ...POSTGRES_LOCKING,
           lock: (statements, id) => statements.first(READ_LINK, { link: id }),
-          sharesCommits: true,
+          hasOneWriter: true,
         });
         return inner.changeLinks(locks, (transaction) =>
           work({ ...transaction, overlapping: async () => records }),

@@ -72,7 +72,7 @@ export class SmallAllocator implements Subject {
     const work: Work<Outcome | Replay> = async (transaction, oracle, now) => {
       const earlier = await transaction.findKey(request, now);
       if (earlier) {
-        const [record] = await transaction.read(earlier.reservations);
+        const record = await transaction.find(earlier.reservations[0] ?? '');
         return { answer: replayOf(earlier, request, record) };
       }
       const decision = await create(transaction, oracle, now);
@@ -100,7 +100,7 @@ export class SmallAllocator implements Subject {
     if (!found) return undefined;
     const link = this.#link(found.hops[0].link);
     return this.#ask<Awaited<ReturnType<Subject['update']>>>(link, async (transaction, oracle, now) => {
-      const [current] = await transaction.read([id]);
+      const current = await transaction.find(id);
       if (!current) return { answer: undefined };
       const [hop] = current.hops;
       const { start, end, bandwidth } = { ...current, ...update };
@@ -131,7 +131,7 @@ export class SmallAllocator implements Subject {
     const found = await this.#options.store.find(id);
     if (!found) return false;
     return this.#ask<boolean>(this.#link(found.hops[0].link), async (transaction) => {
-      const [record] = await transaction.read([id]);
+      const record = await transaction.find(id);
       if (!record) return { answer: false };
       return { answer: true, change: { action: 'delete', record } };
     });
