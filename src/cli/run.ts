@@ -44,7 +44,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
       outcome = (await act(context, command.args, command.opts<never>())) ?? 0;
     },
   });
-  // Commander may have stopped at a wrong flag: --json and --debug are read from all that was typed.
+  // Commander may have stopped at a wrong flag: --json is read from all that was typed.
   const typed = (): CommandLine => readCommandLine(tree.program, args);
   const has = (member: string): boolean => isTyped(typed(), member);
   const printHelp = (): void => {
@@ -55,17 +55,8 @@ export async function run(args: readonly string[], around: Surroundings): Promis
   };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;
-    const [json, debug] = [has('json'), has('debug')];
-    const nothingChanged = running.sent.isNothing;
-    return reportFailure(error, {
-      stderr,
-      json,
-      debug,
-      typed: typed(),
-      started: startedAs(env),
-      times,
-      nothingChanged,
-    });
+    const [started, nothingChanged] = [startedAs(env), running.sent.isNothing];
+    return reportFailure(error, { stderr, typed: typed(), started, times, nothingChanged });
   };
   around.processes.onStop((stopped) => {
     running.progress?.stop();

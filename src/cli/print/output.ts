@@ -15,8 +15,6 @@ export interface TextStream {
   isTerminal: boolean;
   /** Columns of the terminal; undefined without a terminal. */
   columns: number | undefined;
-  /** Lines of the terminal; undefined without a terminal. */
-  rows?: number;
 }
 
 /** The streams and format of a command's output. */
@@ -229,11 +227,6 @@ export class Printer {
     return this.#stream.isTerminal ? this.#stream.columns : undefined;
   }
 
-  /** Lines of the terminal; undefined without a terminal. */
-  get rows(): number | undefined {
-    return this.#stream.isTerminal ? this.#stream.rows : undefined;
-  }
-
   /**
    * Makes rows below a head. On a terminal, wide columns of up to {@link MOST_LAID_OUT} rows are cut, except the first.
    *
@@ -303,7 +296,7 @@ export class Printer {
 /** A card's value in lines broken between words; a command stays whole, to be pasted. */
 function valueLines(value: string, room: number): string[] {
   if (value.length <= room || room < LEAST_ROOM || /\bslices-conn /.test(value)) return [value];
-  return folded(value, room, /\S+(?: +(?= ))?/g);
+  return folded(value, room);
 }
 
 /** The fewest columns beside a card's labels in which values are broken. */

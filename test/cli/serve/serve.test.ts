@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventLine, eventLines } from '../../../src/cli/serve/events.ts';
+import { eventLine } from '../../../src/cli/serve/events.ts';
 import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
 import { instant, sentence } from '../../../src/contract/said.ts';
 import type { RunningServer } from '../../../src/operate/serve.ts';
@@ -137,15 +137,6 @@ test.each([
 test('behind another address it says which port listens', async () => {
   const { stdout } = await serve([], { columns: 100, server: { listen: '0.0.0.0:8080' } });
   expect(stdout).toContain('\n  listens  at 0.0.0.0:8080\n');
-});
-
-test('an event that is wider than the terminal goes on in its own column', () => {
-  const line = '12:00:00  refused   Nothing of what was asked for is free.';
-  expect(eventLines(line, 80)).toEqual([line]);
-  expect(eventLines(line, 45)).toEqual([
-    '12:00:00  refused   Nothing of what was asked',
-    '                    for is free.',
-  ]);
 });
 
 test('many users are counted', async () => {
