@@ -2,9 +2,9 @@ import { secondsIn } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import { isTimeZone } from '../contract/instants.ts';
-import type { Folders, Variables } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
-import type { Profiles, UnderLock } from '../session/profiles/profiles.ts';
+import type { Profiles } from '../session/profiles/profiles.ts';
+import type { Surroundings } from './context.ts';
 import { COLOR_CHOICES } from './print/output.ts';
 
 /** Their heading in help. */
@@ -42,15 +42,9 @@ export function wantedProfile({ offline, profile }: GlobalFlags): string | undef
 }
 
 /** The profiles of this machine. */
-export async function openProfiles({
-  env: { folders, variables },
-  files,
-}: {
-  env: { folders: Folders; variables: Variables };
-  files: { underLock: UnderLock };
-}): Promise<Profiles> {
+export async function openProfiles({ env, files }: Pick<Surroundings, 'env' | 'files'>): Promise<Profiles> {
   const { Profiles } = await import('../session/profiles/profiles.ts');
-  return new Profiles(folders.config, variables, files.underLock);
+  return new Profiles(env.folders.config, env.variables, files.underLock);
 }
 
 function timeZone(text: string): string {

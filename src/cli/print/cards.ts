@@ -187,11 +187,7 @@ export function directoryTable(
     expiryText(expires_at, (instant) => shortTime(instant, times)),
     id,
   ]);
-  // An id that is cut says nothing: on a narrow terminal the names stand alone, and where they don't fit either, as cards.
-  const short = rows.map((row) => row.slice(0, 3));
-  return print.fits(head, rows) || !print.fits(head.slice(0, 3), short)
-    ? print.tableOrCards(head, rows)
-    : print.table(head.slice(0, 3), short);
+  return print.tableOrCards(head, rows);
 }
 
 function expiryText(expires_at: string, tell: (instant: number) => string): string {
