@@ -30,17 +30,13 @@ export class Running {
   readonly taken = new Map<TakenToken['kind'], TakenToken>();
   /** What it shows while it waits. */
   progress: Progress | undefined;
-  readonly #opened: { close(): Promise<void> }[] = [];
-
-  /** Takes a session or connection, to be closed when the command ends. */
-  opened(one: { close(): Promise<void> }): void {
-    this.#opened.push(one);
-  }
+  /** Sessions and connections, to be closed when the command ends. */
+  readonly opened: { close(): Promise<void> }[] = [];
 
   /** Closes all. A connection that does not close changes nothing: its work is done. */
   async close(): Promise<void> {
     this.progress?.stop();
-    await Promise.allSettled(this.#opened.splice(0).map(async (one) => one.close()));
+    await Promise.allSettled(this.opened.splice(0).map(async (one) => one.close()));
   }
 }
 
@@ -57,7 +53,7 @@ export function openContext(
 ): Context {
   const { clock, env, terminal, files, processes, server } = around;
   const isSilent = flags.json === true || flags.quiet === true;
-  const progress = new Progress({ open: isSilent ? undefined : terminal.progressLine, now: clock.now });
+  const progress = new Progress(isSilent ? undefined : terminal.progressLine, clock.now);
   running.progress = progress;
   const output = outputFor(flags, around, progress);
   const { ask } = terminal;
@@ -114,7 +110,7 @@ export function openContext(
         project: flags.project,
         trace: flags.debug ? (line) => output.prompt(line) : undefined,
       });
-      running.opened(connection);
+      running.opened.push(connection);
       return watched(connection, progress, running, profile.name === OFFLINE);
     },
   };
@@ -145,7 +141,7 @@ export function openContext(
       project: flags.project,
       experiment: flags.experiment,
     });
-    running.opened(session);
+    running.opened.push(session);
     return session;
   }
   return context;

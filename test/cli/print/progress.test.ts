@@ -40,7 +40,7 @@ describe('progress', () => {
   test('is shown after half a second, with the seconds that the wait has taken', async () => {
     const line = fakeLine();
     const { work, resolve } = openWork();
-    const answer = new Progress({ open: line.open, now: Date.now }).during('127.0.0.1:4280', work);
+    const answer = new Progress(line.open, Date.now).during('127.0.0.1:4280', work);
     await after(499);
     expect(line.opened).toBe(0);
     await after(1);
@@ -55,7 +55,7 @@ describe('progress', () => {
 
   test('loads nothing for short waits, however many', async () => {
     const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const progress = new Progress(line.open, Date.now);
     for (let count = 0; count < 5; count += 1) {
       const { work, resolve } = openWork();
       const answer = progress.during('a service', work);
@@ -69,7 +69,7 @@ describe('progress', () => {
 
   test('shows the first of several waits, until all have ended', async () => {
     const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const progress = new Progress(line.open, Date.now);
     const [outer, inner] = [openWork(), openWork()];
     const answers = [progress.during('the code to be entered', outer.work), progress.during('x', inner.work)];
     await after(3000);
@@ -84,7 +84,7 @@ describe('progress', () => {
 
   test('a lock is shown before what it holds up, until it is had', async () => {
     const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const progress = new Progress(line.open, Date.now);
     const [held, outer] = [openWork(), openWork()];
     const underLock = progress.locks(async (_file, work) => {
       await held.work();
@@ -103,7 +103,7 @@ describe('progress', () => {
 
   test('is silent while a person is asked', async () => {
     const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const progress = new Progress(line.open, Date.now);
     const [work, question] = [openWork(), openWork()];
     const answers = [progress.during('the database', work.work)];
     await after(600);
@@ -120,7 +120,7 @@ describe('progress', () => {
   test('a line that fails to open changes nothing, and neither does work that fails', async () => {
     const open = () => Promise.reject(new Error('no such module'));
     const { work, reject } = openWork();
-    const answer = new Progress({ open, now: Date.now }).during('a service', work);
+    const answer = new Progress(open, Date.now).during('a service', work);
     await after(1000);
     reject(new Error('away'));
     await expect(answer).rejects.toThrow('away');
