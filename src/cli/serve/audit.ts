@@ -37,13 +37,8 @@ export async function run(context: Context, _args: readonly string[], flags: Aud
   const more = await output.waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
-  const byLink = request.link ? ' A reservation over several links stands under each of them.' : '';
-  const byName =
-    flags.reservation && RESERVATION_NAME.test(flags.reservation)
-      ? ' A reservation is found by the name that it has now.'
-      : '';
   const database = server.databaseOf(request);
-  printed.end({ more, database }, `No decision on ${database} matches.${byLink}${byName}`);
+  printed.end({ more, database }, `No decision on ${database} matches.`);
   if (request.data === undefined && request.database === undefined) {
     output.notice(`Read on ${database}; --data and --database name another server's.`);
   }

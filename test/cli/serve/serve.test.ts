@@ -145,31 +145,27 @@ test('many users are counted', async () => {
 });
 
 const refusal = { method: 'POST', path: '/x', status: 422, code: 'bandwidth_unavailable' };
-test.each<[string, 'info' | 'error', EventFields, string | undefined]>([
-  ['login', 'info', { name: 'alice', client: 'slices-conn' }, 'login     alice, in slices-conn'],
+const full = sentence`Full from ${instant(Date.parse('2026-11-01T22:00:00Z'))} on.`;
+test.each<[string, EventFields, string | undefined]>([
+  ['login', { name: 'alice', client: 'slices-conn' }, 'login     alice, in slices-conn'],
   [
     'request',
-    'info',
-    { ...refusal, why: sentence`Full from ${instant(Date.parse('2026-11-01T22:00:00Z'))} on.` },
+    { ...refusal, why: full },
     'refused   Full from Sun 1 Nov 23:00 on. (422 bandwidth_unavailable)',
   ],
-  ['request', 'info', refusal, 'refused   POST /x (422 bandwidth_unavailable)'],
-  ['request', 'info', { method: 'GET', path: '/favicon.ico', status: 404, code: 'not_found' }, undefined],
-  ['request', 'info', { method: 'POST', path: '/auth/token', status: 400 }, undefined],
-  ['request', 'info', { method: 'GET', path: '/x', status: 200 }, undefined],
-  ['key_made', 'info', { kid: 'key2' }, undefined],
-  ['bug', 'error', { why: 'Error: no\n    at here' }, 'error     bug: Error: no'],
-  [
-    'store_unavailable',
-    'error',
-    { why: 'Error: away', times: 7 },
-    'error     store unavailable: Error: away (7 more times)',
-  ],
-  ['database_made', 'info', { file: '/x.sqlite' }, 'new       /x.sqlite, which was not there'],
-  ['database_made', 'info', {}, 'new       tables, in the database, which was empty'],
-  ['failover_loses', 'info', { why: 'It is empty.' }, 'note      It is empty.'],
-  ['stopping', 'info', { drain: 5 }, 'stopping  in 5 s (--drain)'],
-])('the line of %s, %s', (event, level, fields, line) => {
+  ['request', refusal, 'refused   POST /x (422 bandwidth_unavailable)'],
+  ['request', { method: 'GET', path: '/favicon.ico', status: 404, code: 'not_found' }, undefined],
+  ['request', { method: 'POST', path: '/auth/token', status: 400 }, undefined],
+  ['request', { method: 'GET', path: '/x', status: 200 }, undefined],
+  ['key_made', { kid: 'key2' }, undefined],
+  ['bug', { why: 'Error: no\n    at here' }, 'error     bug: Error: no'],
+  ['store_unavailable', { why: 'No.', times: 7 }, 'error     store unavailable: No. (7 more times)'],
+  ['database_made', { file: '/x.sqlite' }, 'new       /x.sqlite, which was not there'],
+  ['database_made', {}, 'new       tables, in the database, which was empty'],
+  ['failover_loses', { why: 'It is empty.' }, 'note      It is empty.'],
+  ['stopping', { drain: 5 }, 'stopping  in 5 s (--drain)'],
+])('the line of %s, %j', (event, fields, line) => {
+  const level = line?.startsWith('error') ? 'error' : 'info';
   const text = eventLine({ level, event, fields }, { now: NOW, zone: 'Europe/Brussels' });
   expect(text?.slice(10)).toBe(line);
 });
