@@ -2,7 +2,7 @@ import * as v from 'valibot';
 import { type CiRule, CiRuleRequest, type CiRuleRequestBody } from '../../contract/ci-rules.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
-import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { ADDRESSES } from '../../session/profiles/profile.ts';
 import { GROUP_VARIABLES, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
@@ -11,9 +11,10 @@ import { parseTime } from '../../words/typed-time.ts';
 import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
+import { answeredTime } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
-import { shortTime, type TimeContext, timeTeller } from '../times.ts';
+import { shortTime, timeTeller } from '../times.ts';
 
 const ADD_OPTIONS = {
   github: {
@@ -59,7 +60,7 @@ async function addCiRule(context: Context, _args: readonly string[], flags: CiFl
   const opened = await session();
   const { id, name } = await opened.experiment();
   const rule = await opened.portal.addCiRule(id, { ...asked, expires_at });
-  const until = timeTeller(shown)(parseInstant(rule.expires_at) ?? 0);
+  const until = answeredTime(rule.expires_at, timeTeller(shown));
   const variables = variablesOf(opened.profile, name);
   await output.result({ rule, variables }, ({ columns = Number.POSITIVE_INFINITY }) => {
     const lines = Object.entries(variables).map(([variable, value]) => `  ${variable}=${value}`);
@@ -129,7 +130,13 @@ async function listCiRules({ session, output, clock: { times } }: Context): Prom
   await output.result({ items }, (print) => {
     if (items.length === 0) return 'No jobs of a CI act in this experiment.\n';
     const head = ['id', 'jobs of', 'act as', `until (${context.zone})`];
-    const rows = items.map((rule) => [rule.id, jobsOf(rule), rule.user_name, endOf(rule, context)]);
+    const tell = (instant: number): string => shortTime(instant, context);
+    const rows = items.map((rule) => [
+      rule.id,
+      jobsOf(rule),
+      rule.user_name,
+      answeredTime(rule.expires_at, tell),
+    ]);
     return print.tableOrCards(head, rows);
   });
 }
@@ -159,9 +166,4 @@ async function removeCiRule({ session, output }: Context, [wanted = '']: readonl
 function jobsOf({ repository, ref, ref_type: type, environment }: CiRule): string {
   const on = ref === null ? '' : ` on ${type === null ? '' : `${type} `}${ref}`;
   return `${repository}${on}${environment === null ? '' : ` in environment ${environment}`}`;
-}
-
-function endOf({ expires_at }: CiRule, context: TimeContext): string {
-  const instant = parseInstant(expires_at);
-  return instant === undefined ? expires_at : shortTime(instant, context);
 }
