@@ -55,8 +55,15 @@ export function openContext(
   const isSilent = flags.json === true || flags.quiet === true;
   const progress = new Progress(isSilent ? undefined : terminal.progressLine, clock.now);
   running.progress = progress;
-  const output = outputFor(flags, around, progress);
-  const { ask } = terminal;
+  const { ask, stdout, stderr } = terminal;
+  const output = new Output({
+    ...{ stdout, stderr, json: flags.json === true, quiet: flags.quiet === true },
+    color: wantsColor(flags.color, env.variables, stdout.isTerminal),
+    ascii: isDumb(around),
+    started: startedAs(env),
+    services: flags,
+    waiting: (what, work) => progress.during(what, work),
+  });
   const typedDurations = new Map<number, number>();
   let zone: ReturnType<typeof zoneFor> | undefined;
   const context: Context = {
@@ -150,26 +157,6 @@ export function openContext(
 /** Whether all of stdout is ASCII. */
 export function isDumb({ env }: Pick<Surroundings, 'env'>): boolean {
   return env.variables['TERM'] === 'dumb';
-}
-
-function outputFor(flags: GlobalFlags, around: Surroundings, progress: Progress): Output {
-  const { stdout, stderr } = around.terminal;
-  const { variables } = around.env;
-  const choice = flags.color ?? 'auto';
-  return new Output({
-    stdout,
-    stderr,
-    json: flags.json === true,
-    quiet: flags.quiet === true,
-    color: {
-      stdout: wantsColor(choice, variables, stdout.isTerminal),
-      stderr: wantsColor(choice, variables, stderr.isTerminal),
-    },
-    ascii: isDumb(around),
-    started: startedAs(around.env),
-    services: flags,
-    waiting: (what, work) => progress.during(what, work),
-  });
 }
 
 /** The same connection; its waits are shown, and its requests that change something are remembered. */

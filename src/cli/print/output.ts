@@ -24,8 +24,8 @@ export interface OutputOptions {
   json: boolean;
   /** Silences notices; never results or errors. */
   quiet: boolean;
-  /** Whether each stream is coloured. */
-  color: { stdout: boolean; stderr: boolean };
+  /** Whether results are coloured. */
+  color: boolean;
   /** Whether stdout is ASCII only, as under `TERM=dumb`. Default: false. */
   ascii?: boolean;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
@@ -177,9 +177,7 @@ export class Output {
       import('chalk'),
       stdout.isTerminal ? import('cli-table3') : undefined,
     ]);
-    return render(
-      new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, { ascii, table: table?.default }),
-    );
+    return render(new Printer(new Chalk({ level: color ? 1 : 0 }), stdout, { ascii, table: table?.default }));
   }
 }
 
@@ -379,7 +377,7 @@ export type ColorChoice = (typeof COLOR_CHOICES)[number];
  * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a
  * terminal that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
  */
-export function wantsColor(choice: ColorChoice, env: Variables, isTerminal: boolean): boolean {
+export function wantsColor(choice: ColorChoice = 'auto', env: Variables, isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always';
   if (env['NO_COLOR']) return false;
   const { FORCE_COLOR: force, CLICOLOR_FORCE: cliForce, TERM: term } = env;

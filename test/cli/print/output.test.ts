@@ -13,7 +13,7 @@ async function rendered(
   { columns, color = false }: { columns?: number | undefined; color?: boolean } = {},
 ): Promise<string> {
   const stdout = recordedStream(columns);
-  const output = open({ stdout, color: { stdout: color, stderr: false } });
+  const output = open({ stdout, color });
   await output.result({}, render);
   return stdout.text;
 }
@@ -24,7 +24,7 @@ function open(changes: Partial<OutputOptions> = {}): Output {
     stderr: recordedStream(),
     json: false,
     quiet: false,
-    color: { stdout: false, stderr: false },
+    color: false,
     ...changes,
   });
 }
