@@ -35,6 +35,7 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   const first = words.find(({ is }) => is === 'argument' || is === 'unknown flag');
   const flag = words.find(({ is }) => is === 'unknown flag');
   const help = `${path} --help`;
+  const failure = (says: string, fix = help): Failure => new Failure('usage', says, { fix });
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
     const says = `${path} has no ${what} ${wrong}.`;
     const next = texts[texts.indexOf(wrong) + 1];
@@ -45,15 +46,15 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
       // The words after it are those of the other program.
       const { each, word } = foreign;
       const fix = word.startsWith('-') ? help : `${path} ${word} --help`;
-      return new Failure('usage', `${says} Did you mean ${each}?`, { fix });
+      return failure(`${says} Did you mean ${each}?`, fix);
     }
     const meant = nearest(wrong, known);
-    if (meant === undefined) return new Failure('usage', says, { fix: help });
+    if (meant === undefined) return failure(says);
     const right = texts.map((text) => {
       const { name, value } = splitFlag(text);
       return name === wrong ? [meant, ...(value === undefined ? [] : [value])].join('=') : text;
     });
-    return new Failure('usage', `${says} Did you mean ${meant}?`, { fix: ownCommand(...right) });
+    return failure(`${says} Did you mean ${meant}?`, ownCommand(...right));
   };
   const names = command.commands.map((child) => child.name());
   // Flags after it are unknown without it.
@@ -64,15 +65,13 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
   const [, flagValue, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (flagValue !== undefined)
-    return new Failure('usage', refusedValue(`${long} ${flagValue}`, fault), { fix: help });
+  if (flagValue !== undefined) return failure(refusedValue(`${long} ${flagValue}`, fault));
   const [, operand, choices = ''] =
     /^command-argument value '(.*)' is invalid for argument '\w+'\. (.*)$/s.exec(what) ?? [];
-  if (operand !== undefined)
-    return new Failure('usage', refusedValue(`${path} ${operand}`, choices), { fix: help });
+  if (operand !== undefined) return failure(refusedValue(`${path} ${operand}`, choices));
   switch (code) {
     case 'commander.optionMissingArgument':
-      return new Failure('usage', `${long} needs ${value}.`, { fix: help });
+      return failure(`${long} needs ${value}.`);
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
@@ -84,9 +83,7 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
     case 'commander.missingMandatoryOptionValue':
       return missingFailure(path, missingParts(command, operands));
     default:
-      return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
-        fix: help,
-      });
+      return failure(`${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'));
   }
 }
 

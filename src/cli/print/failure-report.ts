@@ -6,7 +6,7 @@ import { type CommandLine, isTyped, retyped, servicesIn } from '../command-line.
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import { continued, pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
-import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
+import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
 import { commandOf, offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -91,7 +91,7 @@ export function reportFailure(
       items: facts.items,
     },
   };
-  stderr.write(`${jsonText(report, (name, value) => masked(memberAsStarted(started, name, value)))}\n`);
+  stderr.write(`${jsonText(report, printedMember(started))}\n`);
   return exitCode;
 }
 
@@ -138,8 +138,4 @@ function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string |
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */
 function shown(text: string): string {
   return escapeText(withoutTokens(text));
-}
-
-function masked(value: unknown): unknown {
-  return typeof value === 'string' ? withoutTokens(value) : value;
 }

@@ -3,7 +3,7 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
 import { type ServiceFlags, withServices } from '../advice.ts';
-import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
+import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
@@ -130,11 +130,8 @@ export class Output {
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { json, started } = this.#options;
     const mask = 'claims' in value ? (text: string) => text : withoutTokens;
-    const masked = (name: string, found: unknown) => {
-      const said = memberAsStarted(started, name, found);
-      return typeof said === 'string' ? mask(said) : said;
-    };
-    this.#write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
+    const object = (): string => `${jsonText(value, printedMember(started, mask))}\n`;
+    this.#write(json ? object() : mask(await this.#rendered(render)));
   }
 
   /** Prints a result of any length: a JSON object with `items`, or the text of `render` for each portion. */
