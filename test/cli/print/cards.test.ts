@@ -99,21 +99,22 @@ test('on a narrow terminal the names of experiments stay whole', async () => {
 });
 
 describe('lists mark what the next command acts in', () => {
-  const listed = async (command: string, variables: Record<string, string> = {}) => {
+  const listed = async (command: string, variables: Record<string, string>) => {
     const config = temporaryFolder();
     const folders = { config, state: join(config, 'state'), cache: join(config, 'cache') };
     const world = await offlineWorld({ variables, folders });
-    const run = (...args: string[]) => world.run('--offline', '--color', 'never', ...args);
-    const { stdout: only } = await run('experiment', 'list');
-    await run('experiment', 'create', 'second', '--end', '+1d');
-    const { stdout: several } = await run('experiment', 'list');
-    await run('experiment', 'use', 'second');
-    const { stdout } = await run(...command.split(' '));
-    const { items } = JSON.parse((await run(...command.split(' '), '--json')).stdout);
+    const run = (words: string) => world.run('--offline', '--color', 'never', ...words.split(' '));
+    const marked = async (words: string) =>
+      [...(await run(words)).stdout.matchAll(/^(\S+) \(in use\)/gm)].map(([, name]) => name);
+    const only = await marked('experiment list');
+    await run('experiment create second --end +1d');
+    const several = await marked('experiment list');
+    await run('experiment use second');
+    const shown = await marked(command);
+    const { items } = JSON.parse((await run(`${command} --json`)).stdout);
     await world.server.close();
-    const marked = (text: string) => [...text.matchAll(/^(\S+) \(in use\)/gm)].map(([, name]) => name);
     const inUse = items.flatMap((item: { name: string; in_use: boolean }) => (item.in_use ? item.name : []));
-    return { only: marked(only), several: marked(several), shown: marked(stdout), inUse };
+    return { only, several, shown, inUse };
   };
 
   test.each([
