@@ -2,9 +2,9 @@ import { secondsIn } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import { isTimeZone } from '../contract/instants.ts';
+import type { Folders, Variables } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
-import type { Profiles } from '../session/profiles/profiles.ts';
-import type { Surroundings } from './context.ts';
+import type { Profiles, UnderLock } from '../session/profiles/profiles.ts';
 import { COLOR_CHOICES } from './print/output.ts';
 
 /** Their heading in help. */
@@ -41,8 +41,14 @@ export function wantedProfile({ offline, profile }: GlobalFlags): string | undef
   throw new Failure('usage', "--offline and --profile can't be given together.");
 }
 
+/** What profiles are read from. */
+interface ProfileSource {
+  env: { folders: Folders; variables: Variables };
+  files: { underLock: UnderLock };
+}
+
 /** The profiles of this machine. */
-export async function openProfiles({ env, files }: Pick<Surroundings, 'env' | 'files'>): Promise<Profiles> {
+export async function openProfiles({ env, files }: ProfileSource): Promise<Profiles> {
   const { Profiles } = await import('../session/profiles/profiles.ts');
   return new Profiles(env.folders.config, env.variables, files.underLock);
 }
