@@ -72,17 +72,15 @@ function optionOf(declared: OptionDeclaration): DeclaredOption {
   option.makeOptionMandatory(required);
   if (choices) option.choices(choices);
   // It replaces the check that `choices` sets.
-  if (parse) option.argParser<unknown>((text, before) => read(() => parse(text, before as never)));
+  if (parse)
+    option.argParser<unknown>((text, before) => {
+      try {
+        return parse(text, before as never);
+      } catch (error) {
+        throw error instanceof RangeError ? new InvalidArgumentError(error.message) : error;
+      }
+    });
   if (conflicts) option.conflicts([...conflicts]);
   if ('default' in declared) option.default(declared.default, defaultText);
   return option;
-}
-
-function read(parse: () => unknown): unknown {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof RangeError) throw new InvalidArgumentError(error.message);
-    throw error;
-  }
 }

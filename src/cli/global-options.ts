@@ -41,16 +41,16 @@ export function wantedProfile({ offline, profile }: GlobalFlags): string | undef
   throw new Failure('usage', "--offline and --profile can't be given together.");
 }
 
-/** The profiles of this machine. */
-export async function openProfiles({
-  env: { folders, variables },
-  files,
-}: {
+/** What profiles are read from. */
+interface ProfileSource {
   env: { folders: Folders; variables: Variables };
   files: { underLock: UnderLock };
-}): Promise<Profiles> {
+}
+
+/** The profiles of this machine. */
+export async function openProfiles({ env, files }: ProfileSource): Promise<Profiles> {
   const { Profiles } = await import('../session/profiles/profiles.ts');
-  return new Profiles(folders.config, variables, files.underLock);
+  return new Profiles(env.folders.config, env.variables, files.underLock);
 }
 
 function timeZone(text: string): string {

@@ -34,10 +34,9 @@ export function formatHelp(command: Command, help: Help): string {
 /** All global flags, laid out as in help. */
 export function globalFlags(program: Command): string {
   const help = program.createHelp();
-  const isGlobal = ({ helpGroupHeading }: Option): boolean => helpGroupHeading === GLOBAL_FLAGS;
-  const { true: everywhere = [], false: alone = [] } = Object.groupBy(help.visibleOptions(program), (flag) =>
-    isGlobal(flag) ? 'true' : 'false',
-  );
+  const flags = help.visibleOptions(program);
+  const everywhere = flags.filter(({ helpGroupHeading }) => helpGroupHeading === GLOBAL_FLAGS);
+  const alone = flags.filter((flag) => !everywhere.includes(flag));
   return [
     ...section(GLOBAL_FLAGS, flagItems(everywhere, help)),
     ...section('Without a command:', flagItems(alone, help)),
@@ -59,19 +58,14 @@ function usageOf(command: Command): string {
   const usage = command.usage();
   if (!usage.startsWith('[options]')) return usage;
   const needed = command.options.filter(({ mandatory }) => mandatory).map(({ flags }) => flags);
-  const isGroup = command.commands.length > 0;
-  const flags = command.options.some(({ mandatory }) => !mandatory) ? ['[flags]'] : [];
-  const words = [isGroup ? '<command>' : argumentsOf(command), ...needed, ...flags];
-  return words.filter((word) => word !== '').join(' ');
+  const args = command.commands.length > 0 ? '<command>' : argumentsOf(command);
+  const flags = command.options.some(({ mandatory }) => !mandatory) ? '[flags]' : '';
+  return [args, ...needed, flags].filter((word) => word !== '').join(' ');
 }
 
-function argumentsOf({ registeredArguments }: Command): string {
-  return registeredArguments
-    .map((each) => {
-      const name = `${each.name()}${each.variadic ? '...' : ''}`;
-      return each.required ? `<${name}>` : `[${name}]`;
-    })
-    .join(' ');
+/** The arguments as commander's usage has them. */
+function argumentsOf(command: Command): string {
+  return command.usage().replace(/^\[options\] ?(?:\[command\])?/, '');
 }
 
 /** The commands below a command. Those of the top level are named without their long arguments. */
@@ -81,13 +75,11 @@ function groupsOf(command: Command, help: Help): string[] {
   const name = (child: Command): string =>
     command.parent ? `${child.name()} ${argumentsOf(child)}`.trimEnd() : child.name();
   const width = Math.max(...below.map((child) => name(child).length));
-  return [...Map.groupBy(below, (child) => child.helpGroup() || 'Commands:')].flatMap(([heading, commands]) =>
-    section(
-      heading,
-      commands.map((child) => [name(child), child.summary()]),
-      width,
-    ),
-  );
+  const groups = Map.groupBy(below, (child) => child.helpGroup() || 'Commands:');
+  return [...groups].flatMap(([heading, commands]) => {
+    const items = commands.map((child): Item => [name(child), child.summary()]);
+    return section(heading, items, width);
+  });
 }
 
 /** A command's own flags, the required ones first; of the top level the flags that are used most. */
@@ -110,9 +102,9 @@ function hasMore({ options, args }: Command): boolean {
 /** Flags under their headings, in the order of the first of each; a command that has none has them under `Flags:`. */
 function flagSections(flags: readonly Option[], help: Help): string[] {
   const width = Math.max(...flags.map(({ flags: text }) => text.length));
-  const isGrouped = (flag: Option): boolean =>
-    !!flag.helpGroupHeading && flag.helpGroupHeading !== GLOBAL_FLAGS;
-  const groups = Map.groupBy(flags, (flag) => (isGrouped(flag) ? (flag.helpGroupHeading ?? '') : 'Flags:'));
+  const groups = Map.groupBy(flags, ({ helpGroupHeading: heading = GLOBAL_FLAGS }) =>
+    heading === GLOBAL_FLAGS ? 'Flags:' : heading,
+  );
   return [...groups].flatMap(([heading, own]) => section(heading, flagItems(own, help), width));
 }
 
@@ -202,12 +194,8 @@ export function continued(line: string, width: number, shell: AdviceShell): stri
   if (line.length <= width) return line;
   const indent = /^ */.exec(line)?.[0] ?? '';
   // Room for the blank and the character.
-  return (
-    indent +
-    folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS).join(
-      ` ${LINE_CONTINUATION[shell]}\n${indent}    `,
-    )
-  );
+  const lines = folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS);
+  return indent + lines.join(` ${LINE_CONTINUATION[shell]}\n${indent}    `);
 }
 
 /** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */

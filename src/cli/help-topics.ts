@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Failure } from '../contract/failure.ts';
+import { hinted, nearest } from '../session/choice.ts';
 import { EXIT_CODES } from './exit-codes.ts';
 import { globalFlags } from './help-layout.ts';
 
@@ -148,13 +149,8 @@ export const HELP_TOPICS: readonly string[] = Object.keys(TOPICS);
 export function helpTopic(name: string, program: Command): string {
   const topic = Object.hasOwn(TOPICS, name) ? TOPICS[name] : undefined;
   if (topic) return topic(program);
-  const letters = (text: string): string => text.replaceAll(/\W/g, '');
-  const wanted = letters(name);
-  const meant = HELP_TOPICS.find(
-    (each) => wanted.length > 2 && (letters(each).startsWith(wanted) || wanted.startsWith(letters(each))),
-  );
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  throw new Failure('usage', `There is no help on ${JSON.stringify(name)}.${hint}`, {
+  const meant = nearest(name, HELP_TOPICS);
+  throw new Failure('usage', hinted(`There is no help on ${JSON.stringify(name)}.`, name, HELP_TOPICS), {
     why: `The topics are: ${[...HELP_TOPICS, LICENCES].join(', ')}.`,
     fix: meant === undefined ? 'slices-conn --help' : `slices-conn help ${meant}`,
   });

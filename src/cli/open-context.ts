@@ -30,17 +30,13 @@ export class Running {
   readonly taken = new Map<TakenToken['kind'], TakenToken>();
   /** What it shows while it waits. */
   progress: Progress | undefined;
-  readonly #opened: { close(): Promise<void> }[] = [];
-
-  /** Takes a session or connection, to be closed when the command ends. */
-  opened(one: { close(): Promise<void> }): void {
-    this.#opened.push(one);
-  }
+  /** Sessions and connections, to be closed when the command ends. */
+  readonly opened: { close(): Promise<void> }[] = [];
 
   /** Closes all. A connection that does not close changes nothing: its work is done. */
   async close(): Promise<void> {
     this.progress?.stop();
-    await Promise.allSettled(this.#opened.splice(0).map(async (one) => one.close()));
+    await Promise.allSettled(this.opened.splice(0).map(async (one) => one.close()));
   }
 }
 
@@ -57,10 +53,17 @@ export function openContext(
 ): Context {
   const { clock, env, terminal, files, processes, server } = around;
   const isSilent = flags.json === true || flags.quiet === true;
-  const progress = new Progress({ open: isSilent ? undefined : terminal.progressLine, now: clock.now });
+  const progress = new Progress(isSilent ? undefined : terminal.progressLine, clock.now);
   running.progress = progress;
-  const output = outputFor(flags, around, progress);
-  const { ask } = terminal;
+  const { ask, stdout, stderr } = terminal;
+  const output = new Output({
+    ...{ stdout, stderr, json: flags.json === true, quiet: flags.quiet === true },
+    color: wantsColor(flags.color, env.variables, stdout.isTerminal),
+    ascii: isDumb(around),
+    started: startedAs(env),
+    services: flags,
+    waiting: (what, work) => progress.during(what, work),
+  });
   const typedDurations = new Map<number, number>();
   let zone: ReturnType<typeof zoneFor> | undefined;
   const context: Context = {
@@ -114,7 +117,7 @@ export function openContext(
         project: flags.project,
         trace: flags.debug ? (line) => output.prompt(line) : undefined,
       });
-      running.opened(connection);
+      running.opened.push(connection);
       return watched(connection, progress, running, profile.name === OFFLINE);
     },
   };
@@ -145,7 +148,7 @@ export function openContext(
       project: flags.project,
       experiment: flags.experiment,
     });
-    running.opened(session);
+    running.opened.push(session);
     return session;
   }
   return context;
@@ -154,26 +157,6 @@ export function openContext(
 /** Whether all of stdout is ASCII. */
 export function isDumb({ env }: Pick<Surroundings, 'env'>): boolean {
   return env.variables['TERM'] === 'dumb';
-}
-
-function outputFor(flags: GlobalFlags, around: Surroundings, progress: Progress): Output {
-  const { stdout, stderr } = around.terminal;
-  const { variables } = around.env;
-  const choice = flags.color ?? 'auto';
-  return new Output({
-    stdout,
-    stderr,
-    json: flags.json === true,
-    quiet: flags.quiet === true,
-    color: {
-      stdout: wantsColor(choice, variables, stdout.isTerminal),
-      stderr: wantsColor(choice, variables, stderr.isTerminal),
-    },
-    ascii: isDumb(around),
-    started: startedAs(around.env),
-    services: flags,
-    waiting: (what, work) => progress.during(what, work),
-  });
 }
 
 /** The same connection; its waits are shown, and its requests that change something are remembered. */

@@ -174,7 +174,7 @@ export class CommandTree {
   readonly #print = (text: string): void => {
     const { env, terminal } = this.#around;
     const { isTerminal, columns } = terminal.stdout;
-    const { color = 'auto' } = this.program.opts<GlobalFlags>();
+    const { color } = this.program.opts<GlobalFlags>();
     this.#actions.write(
       laidOut(text, {
         columns: isTerminal ? columns : undefined,

@@ -1,5 +1,5 @@
 import { Failure, ownCommand } from '../contract/failure.ts';
-import { type Choosable, hinted, nearest, type Picker } from '../session/choice.ts';
+import { type Choosable, hinted, type Picker } from '../session/choice.ts';
 import type { Context } from './context.ts';
 
 /** A person has said no, or chosen nothing: the command ends with exit code 0, and changes nothing. */
@@ -158,11 +158,8 @@ export async function askFor(
   }
 }
 
-/** The fewest characters of a part of a name that may mean it. */
-const SHORTEST_PART = 3;
-
 /**
- * Lets a person choose one of several names, by its number, by typing it or a part that no other has, or by `y` after "Did you mean …?". Only for a terminal.
+ * Lets a person choose one of several names, by its number or by typing it. Only for a terminal.
  *
  * @param title what is chosen, as a line
  * @param declined what was not done where none is chosen, as a sentence
@@ -181,17 +178,10 @@ export async function chooseNamed(
     output.prompt(`  ${String(at + 1).padStart(2)}  ${name.padEnd(width)}  ${about}`.trimEnd());
   }
   let chosen = '';
-  let suggested: string | undefined;
   const names = items.map(({ name }) => name);
   const read = (text: string): void => {
-    const exact = items.find(({ name }, at) => name === text || String(at + 1) === text)?.name;
-    const [part, another] = text.length < SHORTEST_PART ? [] : names.filter((name) => name.includes(text));
-    const taken = isYes(text) ? suggested : undefined;
-    const named = exact ?? taken ?? (another === undefined ? part : undefined);
-    if (named === undefined) {
-      suggested = nearest(text, names);
-      throw new Failure('usage', hinted(`${text} is not one of them.`, text, names));
-    }
+    const named = names.find((name, at) => name === text || String(at + 1) === text);
+    if (named === undefined) throw new Failure('usage', hinted(`${text} is not one of them.`, text, names));
     chosen = named;
   };
   await askFor(context, 'Number or name (Enter: none): ', read, declined);

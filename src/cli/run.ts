@@ -44,7 +44,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
       outcome = (await act(context, command.args, command.opts<never>())) ?? 0;
     },
   });
-  // Commander may have stopped at a wrong flag: --json and --debug are read from all that was typed.
+  // Commander may have stopped at a wrong flag: --json is read from all that was typed.
   const typed = (): CommandLine => readCommandLine(tree.program, args);
   const has = (member: string): boolean => isTyped(typed(), member);
   const printHelp = (): void => {
@@ -55,17 +55,8 @@ export async function run(args: readonly string[], around: Surroundings): Promis
   };
   const report = (error: unknown, times?: TimeContext): ExitCode => {
     isReported = true;
-    const [json, debug] = [has('json'), has('debug')];
-    const nothingChanged = running.sent.isNothing;
-    return reportFailure(error, {
-      stderr,
-      json,
-      debug,
-      typed: typed(),
-      started: startedAs(env),
-      times,
-      nothingChanged,
-    });
+    const [started, nothingChanged] = [startedAs(env), running.sent.isNothing];
+    return reportFailure(error, { stderr, typed: typed(), started, times, nothingChanged });
   };
   around.processes.onStop((stopped) => {
     running.progress?.stop();
@@ -151,18 +142,7 @@ async function picked(
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */
 async function answerShell(words: readonly string[], around: Surroundings): Promise<void> {
-  const { terminal } = around;
-  const { stdout, stderr } = terminal;
   const running = new Running();
-  const silent: Surroundings = {
-    ...around,
-    terminal: {
-      ...terminal,
-      progressLine: undefined,
-      ask: undefined,
-      stderr: { ...stderr, write: () => undefined },
-    },
-  };
   try {
     const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
@@ -171,9 +151,10 @@ async function answerShell(words: readonly string[], around: Surroundings): Prom
     const tree = new CommandTree(around, { act: async () => undefined, write: () => undefined });
     const line = await tree.load(words.slice(0, -1));
     const wanted = wantedAt(line, words.at(-1) ?? '');
-    stdout.write(
-      await completionText(wanted, liveSource(openContext(servicesIn(line), line, silent, running))),
-    );
+    // Nobody is asked, and nothing is said beside the candidates.
+    const flags = { ...servicesIn(line), quiet: true, input: false };
+    const source = liveSource(openContext(flags, line, around, running));
+    around.terminal.stdout.write(await completionText(wanted, source));
   } catch {
     // A shell would print a message into the line that is being typed.
   } finally {

@@ -90,20 +90,20 @@ export class SentChanges {
   }
 }
 
-/** Where a request to a route shows that it has taken effect. A reservation has a command of its own. */
-const SHOWN_BY = [
-  ['createReservation', { fix: 'slices-conn list' }],
-  ['batchReservations', { fix: 'slices-conn list --all' }],
-  ['createExperiment', { fix: 'slices-conn experiment list' }],
-  ['addCiRule', { fix: 'slices-conn experiment ci list' }],
-  ['removeCiRule', { fix: 'slices-conn experiment ci list' }],
-  ['endSession', { fix: 'slices-conn user sessions' }],
-] as const satisfies [RouteName, FailureFacts][];
+/** The command that shows whether a request to a route has taken effect. A reservation has one of its own. */
+const SHOWN_BY = Object.entries({
+  createReservation: 'slices-conn list',
+  batchReservations: 'slices-conn list --all',
+  createExperiment: 'slices-conn experiment list',
+  addCiRule: 'slices-conn experiment ci list',
+  removeCiRule: 'slices-conn experiment ci list',
+  endSession: 'slices-conn user sessions',
+} satisfies Partial<Record<RouteName, string>>) as [RouteName, string][];
 
 /** The command that shows whether a request has taken effect. None for a request of a login. */
 function nextStep(request: Outgoing): FailureFacts {
-  const shown = SHOWN_BY.find(([name]) => isTo(name, request));
-  if (shown) return shown[1];
+  const [, fix] = SHOWN_BY.find(([name]) => isTo(name, request)) ?? [];
+  if (fix !== undefined) return { fix };
   if (!isTo('updateReservation', request) && !isTo('deleteReservation', request)) return {};
   const { pathname } = new URL(request.url);
   const id = decodeURIComponent(pathname.slice(pathname.lastIndexOf('/') + 1));

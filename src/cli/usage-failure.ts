@@ -1,69 +1,27 @@
 import type { Command, CommanderError } from 'commander';
-import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
+import { Failure, ownCommand } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { nearest } from '../session/choice.ts';
 import { missingFailure } from './advice.ts';
-import { argumentsOf, type CommandLine, splitFlag, takesValue } from './command-line.ts';
+import { argumentsOf, type CommandLine, splitFlag } from './command-line.ts';
 import { pathOf, topOf } from './help-layout.ts';
 
 /**
  * Commands and flags of other programs, such as the official client, and what is meant here: the first that exists where the word
- * was typed. A word in capitals stands for the next one that was typed.
+ * was typed.
  */
-const MEANT: Readonly<Record<string, readonly string[]>> = {
-  ...{ create: ['reserve'], new: ['reserve'], edit: ['update'], get: ['show'], reservations: ['list'] },
-  ...{ release: ['delete'], destroy: ['delete'], rename: ['update ID --name NAME'] },
-  ...{ extend: ['update ID --extend DURATION'], 'list-resources': ['sites'] },
-  ...{ bi: ['reserve'], 'bi create': ['reserve'], 'bi list': ['list'], 'bi show': ['show'] },
-  ...{
-    'bi destroy': ['delete'],
-    'bi extend': ['update ID --extend DURATION'],
-    'bi list-resources': ['sites'],
-  },
-  ...{
-    auth: ['login'],
-    'auth login': ['login'],
-    'auth logout': ['logout'],
-    'auth show': ['status'],
-    'auth status': ['status'],
-  },
-  ...{ '--duration': ['--for', '--end +DURATION'], '-d': ['--for', '--end +DURATION'] },
-  ...{ '--bw': ['--bandwidth'], '-b': ['--bandwidth'] },
-  ...{ '--format json': ['--json'], '--output json': ['--json'], '-o json': ['--json'] },
-};
-
-/**
- * What is meant by a word of another program, as {@link MEANT} says it, and the typed command line with it. A value that was not
- * typed is left out with its flag.
- *
- * @param known the commands or flags that can stand in the word's place
- */
-function meantBy(
-  wrong: string,
-  { texts }: CommandLine,
-  known: readonly string[],
-): { meant: string; words: string[] } | undefined {
-  const at = texts.findIndex((text) => splitFlag(text).name === wrong);
-  const { value: attached } = splitFlag(texts[at] ?? '');
-  const rest = texts.slice(at + 1);
-  if (attached !== undefined) rest.unshift(attached);
-  const two = MEANT[`${wrong} ${rest[0]}`];
-  const meant = (two ?? MEANT[wrong])?.find((each) => known.includes(each.split(' ')[0] ?? ''));
-  if (meant === undefined) return undefined;
-  if (two) rest.shift();
-  // What follows an unknown command of a group is for that command.
-  else if (Object.keys(MEANT).some((key) => key.startsWith(`${wrong} `))) rest.length = 0;
-  const filled: string[] = [];
-  for (const word of meant.split(' ')) {
-    const isValue = /[A-Z]$/.test(word);
-    if (!isValue) filled.push(word);
-    else if (rest[0] !== undefined && !rest[0].startsWith('-'))
-      filled.push(word.replace(/[A-Z]+$/, rest.shift() ?? ''));
-    else if (filled.at(-1)?.startsWith('--')) filled.pop();
-  }
-  if (attached !== undefined && attached === rest[0]) filled.push(`${filled.pop()}=${rest.shift()}`);
-  return { meant, words: [...texts.slice(0, at), ...filled, ...rest] };
-}
+const MEANT: ReadonlyMap<string, readonly string[]> = new Map(
+  Object.entries({
+    ...{ create: ['reserve'], new: ['reserve'], get: ['show'], edit: ['update'], reservations: ['list'] },
+    ...{ release: ['delete'], destroy: ['delete'], rename: ['update ID --name NAME'] },
+    ...{ extend: ['update ID --extend DURATION'], 'list-resources': ['sites'], auth: ['login'] },
+    ...{ 'auth logout': ['logout'], 'auth show': ['status'], 'auth status': ['status'], bi: ['reserve'] },
+    ...{ 'bi list': ['list'], 'bi show': ['show'], 'bi destroy': ['delete'], 'bi list-resources': ['sites'] },
+    ...{ 'bi extend': ['update ID --extend DURATION'], '--bw': ['--bandwidth'], '-b': ['--bandwidth'] },
+    ...{ '--duration': ['--for', '--end +DURATION'], '-d': ['--for', '--end +DURATION'] },
+    ...{ '--format': ['--json'], '--output': ['--json'], '-o': ['--json'] },
+  }),
+);
 
 /**
  * Commander's message as a failure. The next step is the typed command with the word that was meant, else the help of the
@@ -77,20 +35,26 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   const first = words.find(({ is }) => is === 'argument' || is === 'unknown flag');
   const flag = words.find(({ is }) => is === 'unknown flag');
   const help = `${path} --help`;
+  const failure = (says: string, fix = help): Failure => new Failure('usage', says, { fix });
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
     const says = `${path} has no ${what} ${wrong}.`;
-    const other = meantBy(wrong, line, known);
-    if (other)
-      return new Failure('usage', `${says} Did you mean ${other.meant}?`, {
-        fix: ownCommand(...other.words),
-      });
-    const near = nearest(wrong, known);
-    if (near === undefined) return new Failure('usage', says, { fix: help });
+    const next = texts[texts.indexOf(wrong) + 1];
+    const foreign = (MEANT.get(`${wrong} ${next}`) ?? MEANT.get(wrong))
+      ?.map((each) => ({ each, word: each.split(' ')[0] ?? '' }))
+      .find(({ word }) => known.includes(word));
+    if (foreign) {
+      // The words after it are those of the other program.
+      const { each, word } = foreign;
+      const fix = word.startsWith('-') ? help : `${path} ${word} --help`;
+      return failure(`${says} Did you mean ${each}?`, fix);
+    }
+    const meant = nearest(wrong, known);
+    if (meant === undefined) return failure(says);
     const right = texts.map((text) => {
       const { name, value } = splitFlag(text);
-      return name === wrong ? [near, ...(value === undefined ? [] : [value])].join('=') : text;
+      return name === wrong ? [meant, ...(value === undefined ? [] : [value])].join('=') : text;
     });
-    return new Failure('usage', `${says} Did you mean ${near}?`, { fix: ownCommand(...right) });
+    return failure(`${says} Did you mean ${meant}?`, ownCommand(...right));
   };
   const names = command.commands.map((child) => child.name());
   // Flags after it are unknown without it.
@@ -101,53 +65,26 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
   const [, flagValue, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (flagValue !== undefined)
-    return new Failure('usage', refusedValue(`${long} ${flagValue}`, fault), { fix: help });
+  if (flagValue !== undefined) return failure(refusedValue(`${long} ${flagValue}`, fault));
   const [, operand, choices = ''] =
     /^command-argument value '(.*)' is invalid for argument '\w+'\. (.*)$/s.exec(what) ?? [];
-  if (operand !== undefined)
-    return new Failure('usage', refusedValue(`${path} ${operand}`, choices), { fix: help });
+  if (operand !== undefined) return failure(refusedValue(`${path} ${operand}`, choices));
   switch (code) {
     case 'commander.optionMissingArgument':
-      return new Failure('usage', `${long} needs ${value}.`, { fix: help });
+      return failure(`${long} needs ${value}.`);
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
-      const [right, part] = unquoted(command, texts, surplus) ?? [];
-      const facts = right
-        ? { why: `Put a value of several words in quotes: ${part}`, fix: ownCommand(...right) }
-        : { fix: help };
-      return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, facts);
+      return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
+        why: 'A value of several words stands in quotes.',
+        fix: help,
+      });
     }
     case 'commander.missingArgument':
     case 'commander.missingMandatoryOptionValue':
       return missingFailure(path, missingParts(command, operands));
     default:
-      return new Failure('usage', `${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'), {
-        fix: help,
-      });
+      return failure(`${what.charAt(0).toUpperCase()}${what.slice(1)}.`.replace(/\.\.$/, '.'));
   }
-}
-
-/**
- * The typed words with a flag's value in quotes, where its last words were taken for arguments, and that flag with its value;
- * undefined where no flag stands before them.
- */
-function unquoted(
-  command: Command,
-  typed: readonly string[],
-  surplus: readonly string[],
-): [string[], string] | undefined {
-  const valued = command.options.filter(takesValue);
-  const at = typed.findIndex(
-    (word, index) =>
-      valued.some(({ long }) => long === word) &&
-      surplus.every((each, next) => typed[index + 2 + next] === each),
-  );
-  const [flag = '', ...value] = typed.slice(at, at + 2 + surplus.length);
-  if (at === -1 || value[0]?.startsWith('-')) return undefined;
-  const part = [flag, value.join(' ')];
-  const words = [...typed.slice(0, at), ...part, ...typed.slice(at + 2 + surplus.length)];
-  return [words, part.map(shellWord).join(' ')];
 }
 
 /** The arguments and flags that a command needs and that were not typed: arguments first. */

@@ -34,7 +34,6 @@ function textStream(stream: NodeJS.WriteStream): TextStream {
     write: (text) => void stream.write(text),
     isTerminal: stream.isTTY === true,
     columns: stream.columns,
-    rows: stream.rows,
   };
 }
 

@@ -5,7 +5,6 @@ import { type CommandWorld, commandWorld, connectionTo } from '../fixtures/comma
 import { RING } from '../fixtures/ring.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
-const GBPS = ['--bandwidth', '1G'];
 const AT = '2026-11-01T13:00:00Z';
 /** So few that each of the commands below needs more. */
 const STEPS = 20;
@@ -27,29 +26,20 @@ beforeAll(async () => {
   world = commandWorld(connectionTo(server));
   for (let index = 0; index < 10; index += 1) {
     for (const [link, from] of [
-      [['site-a', 'site-b'], 60 + 20 * index],
-      [['site-e', 'site-f'], 70 + 20 * index],
+      ['site-a site-b', 60 + 20 * index],
+      ['site-e site-f', 70 + 20 * index],
     ] as const) {
-      const taken = await run(
-        'reserve',
-        ...link,
-        ...GBPS,
-        '--start',
-        `+${from}m`,
-        '--for',
-        '12m',
-        '--direct',
-      );
+      const taken = await run(`reserve ${link} --bandwidth 1G --start +${from}m --for 12m --direct`);
       expect(taken.exitCode).toBe(0);
     }
   }
-  const mine = ['--bandwidth', '1M', '--start', '+50m', '--for', '5m', '--name', 'mine'];
-  expect((await run('reserve', 'site-a', 'site-d', ...mine)).exitCode).toBe(0);
+  const mine = await run('reserve site-a site-d --bandwidth 1M --start +50m --for 5m --name mine');
+  expect(mine.exitCode).toBe(0);
   const entry = `{ sites: [site-a, site-d], bandwidth: 1G, start: ${AT}, for: 1h }`;
   world.files.set('two.yaml', `version: 1\nreservations:\n  a: ${entry}\n  b: ${entry}\n`);
 });
 
-const run = (...args: string[]) => world.runIn(PROCESSES, '--offline', '--tz', 'UTC', ...args);
+const run = (words: string) => world.runIn(PROCESSES, '--offline', '--tz', 'UTC', ...words.split(' '));
 
 /** Lets a question take so many steps, in place of the seconds that a large network needs. */
 function withSteps(most: number): void {
@@ -62,49 +52,28 @@ function withSteps(most: number): void {
   onTestFinished(() => spent.mockRestore());
 }
 
-const BETWEEN = ['site-a', 'site-d'];
-const FROM = ['--start', '+60m'];
+const SHORTER = `${MORE} why: Ask for a shorter time.`;
 /** What each command that searches says where the search takes too long, and what it advises. */
-test.each<[string, string[], string | RegExp, string?]>([
-  ['a refusal', ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--for', '1h'], MORE, 'availability'],
+test.each<[string, string | RegExp, string?]>([
+  ['reserve site-a site-d --bandwidth 1G --start +60m --for 1h', MORE, 'availability'],
+  ['reserve site-a site-d --bandwidth 1G --start +60m --end 2027-02-10T00:00:00Z', MORE, 'experiment show'],
   [
-    'a refusal of dates',
-    ['reserve', ...BETWEEN, ...GBPS, ...FROM, '--end', '2027-02-10T00:00:00Z'],
-    MORE,
-    'experiment show',
-  ],
-  [
-    'the earliest time',
-    ['reserve', ...BETWEEN, ...GBPS, '--earliest', '--for', '1h', ...FROM],
+    'reserve site-a site-d --bandwidth 1G --earliest --for 1h --start +60m',
     NOT_BEFORE,
     '--start 2026-11-01T1',
   ],
-  [
-    'a transfer',
-    ['reserve', ...BETWEEN, '--volume', '10T', '--end', '+30h', ...FROM],
-    NOT_BEFORE,
-    'availability',
-  ],
-  ['an update', ['update', 'mine', ...GBPS, '--extend', '1h'], MORE, 'availability'],
-  ['a plan', ['plan', 'two.yaml'], NOT_BEFORE],
-  ['a plan with its time', ['plan', 'two.yaml', '--earliest'], NOT_BEFORE],
-  ['apply', ['apply', 'two.yaml'], NOT_BEFORE, 'plan two.yaml'],
-  ['apply with its time', ['apply', 'two.yaml', '--earliest'], NOT_BEFORE, 'plan two.yaml'],
-  [
-    'run',
-    ['run', ...BETWEEN, ...GBPS, '--for', '2h', '--earliest', '--', 'true'],
-    /given up/,
-    'availability',
-  ],
-  ['a chart', ['availability', ...BETWEEN], `${MORE} why: Ask for a shorter time.`],
-  [
-    'starts that fit',
-    ['availability', ...BETWEEN, ...GBPS, '--duration', '1h'],
-    `${MORE} why: Ask for a shorter time.`,
-  ],
-])('%s: the search was given up, and what was found until then', async (_, args, said, advised) => {
+  ['reserve site-a site-d --volume 10T --end +30h --start +60m', NOT_BEFORE, 'availability'],
+  ['update mine --bandwidth 1G --extend 1h', MORE, 'availability'],
+  ['plan two.yaml', NOT_BEFORE],
+  ['plan two.yaml --earliest', NOT_BEFORE],
+  ['apply two.yaml', NOT_BEFORE, 'plan two.yaml'],
+  ['apply two.yaml --earliest', NOT_BEFORE, 'plan two.yaml'],
+  ['run site-a site-d --bandwidth 1G --for 2h --earliest -- true', /given up/, 'availability'],
+  ['availability site-a site-d', SHORTER],
+  ['availability site-a site-d --bandwidth 1G --duration 1h', SHORTER],
+])('%s: the search was given up, and what was found until then', async (words, said, advised) => {
   withSteps(STEPS);
-  const { exitCode, stdout, stderr } = await run(...args);
+  const { exitCode, stdout, stderr } = await run(words);
   expect(exitCode).toBe(6);
   const all = `${stdout}${stderr}`.replaceAll(/\s+/g, ' ');
   expect(all).toMatch(said);
@@ -112,7 +81,7 @@ test.each<[string, string[], string | RegExp, string?]>([
 });
 
 test('what is free in exact steps goes on in further pages: nothing is missing', async () => {
-  const steps = () => run('availability', ...BETWEEN, '--json');
+  const steps = () => run('availability site-a site-d --json');
   const whole = await steps();
   withSteps(STEPS);
   expect(await steps()).toEqual(whole);

@@ -135,74 +135,66 @@ describe('required flags are marked', () => {
   });
 });
 
-describe('names from other programs', () => {
-  test.each([
-    ['ls', 'list'],
-    ['rm X', 'delete X'],
-    ['experiment ls', 'experiment list'],
-    ['project ls', 'project list'],
-    ['profile ls', 'profile list'],
-    ['cancel X', 'delete X'],
-    [
-      'book be-gent1 be-gent1 --bandwidth 1G --start-now --for 1h',
-      'reserve be-gent1 be-gent1 --bandwidth 1G --start-now --for 1h',
-    ],
-    ['whoami', 'user show'],
-  ])('%s is %s', async (short, long) => {
-    const world = await offlineWorld();
-    const [one, other] = [
-      await world.run('--offline', '--json', ...short.split(' ')),
-      await world.run('--offline', '--json', ...long.split(' ')),
-    ];
-    expect(one).toEqual(other);
-    await world.server.close();
-  });
+test.each([
+  ['ls', 'list'],
+  ['rm X', 'delete X'],
+  ['experiment ls', 'experiment list'],
+  ['profile ls', 'profile list'],
+  ['cancel X', 'delete X'],
+  [
+    'book be-gent1 be-gent1 --bandwidth 1G --start-now --for 1h',
+    'reserve be-gent1 be-gent1 --bandwidth 1G --start-now --for 1h',
+  ],
+  ['whoami', 'user show'],
+])('%s is %s', async (short, long) => {
+  const world = await offlineWorld();
+  const run = (words: string) => world.run('--offline', '--json', ...words.split(' '));
+  expect(await run(short)).toEqual(await run(long));
+  await world.server.close();
+});
 
-  test('version prints the version', async () => {
-    expect(await helpAt(80, ['version'])).toBe('v0.0.0\n');
-  });
-
-  test('help says the short name', async () => {
-    expect(await helpAt(80, ['delete', '--help'])).toMatch(/^ {2}or: {2}slices-conn rm$/m);
-  });
+test('version prints the version; help says the short name, and is what --help prints', async () => {
+  expect(await helpAt(80, ['version'])).toBe('v0.0.0\n');
+  expect(await helpAt(80, ['delete', '--help'])).toMatch(/^ {2}or: {2}slices-conn rm$/m);
+  for (const path of pathsOf(program).filter(([first]) => first !== 'help'))
+    expect(await helpAt(80, ['help', ...path])).toBe(await helpAt(80, [...path, '--help']));
+  for (const other of [[], ['-h'], ['help']])
+    expect(await helpAt(80, other)).toBe(await helpAt(80, ['--help']));
 });
 
 describe('a typing mistake names itself; the next step is what was meant, else the help of its own command', () => {
-  test.each([
+  const flag = (command: string, wrong: string, meant: string) =>
+    `slices-conn ${command} has no flag ${wrong}. Did you mean ${meant}?`;
+  const noCommand = (wrong: string, meant: string, group = '') =>
+    `slices-conn${group} has no command ${wrong}. Did you mean ${meant}?`;
+
+  test.each<[typed: string, message: string, next: string]>([
     [
       'reserve a b --bandwith 1G',
-      'slices-conn reserve has no flag --bandwith. Did you mean --bandwidth?',
+      flag('reserve', '--bandwith', '--bandwidth'),
       '--json reserve a b --bandwidth 1G',
     ],
     [
       'reserve a b --bandwith=1G',
-      'slices-conn reserve has no flag --bandwith. Did you mean --bandwidth?',
+      flag('reserve', '--bandwith', '--bandwidth'),
       '--json reserve a b --bandwidth=1G',
     ],
     [
       'experiment create x --ends +1d',
-      'slices-conn experiment create has no flag --ends. Did you mean --end?',
+      flag('experiment create', '--ends', '--end'),
       '--json experiment create x --end +1d',
     ],
-    ['lst', 'slices-conn has no command lst. Did you mean list?', '--json list'],
-    ['create a b', 'slices-conn has no command create. Did you mean reserve?', '--json reserve a b'],
-    ['nonsense', 'slices-conn has no command nonsense.', '--help'],
-    ['project lists', 'slices-conn project has no command lists. Did you mean list?', '--json project list'],
-    [
-      'serve --port 0 --prot 4999',
-      'slices-conn serve has no flag --prot. Did you mean --port?',
-      '--json serve --port 0 --port 4999',
-    ],
+    ['serve --port 0 --prot 4999', flag('serve', '--prot', '--port'), '--json serve --port 0 --port 4999'],
     [
       '--prfile local list',
       'slices-conn has no flag --prfile. Did you mean --profile?',
       '--json --profile local list',
     ],
-    [
-      'project lists --all',
-      'slices-conn project has no command lists. Did you mean list?',
-      '--json project list --all',
-    ],
+    ['lst', noCommand('lst', 'list'), '--json list'],
+    ['nonsense', 'slices-conn has no command nonsense.', '--help'],
+    // The name of a member that every object has.
+    ['constructor', 'slices-conn has no command constructor.', '--help'],
+    ['project lists --all', noCommand('lists', 'list', ' project'), '--json project list --all'],
     ['profile use', 'slices-conn profile use needs <name>.', 'profile use --help'],
     [
       'list --state foo',
@@ -223,92 +215,57 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       'run --help',
     ],
     ['list x', 'slices-conn list does not take x.', 'list --help'],
-    [
-      'reserve be-gent1 se-kth --start friday next week 9am --for 8h',
-      'slices-conn reserve does not take next week 9am.',
-      "--json reserve be-gent1 se-kth --start 'friday next week 9am' --for 8h",
-    ],
     ['help exit-code', 'There is no help on "exit-code". Did you mean exit-codes?', 'help exit-codes'],
     ['help exitcodes', 'There is no help on "exitcodes". Did you mean exit-codes?', 'help exit-codes'],
     ['help me', 'There is no help on "me".', '--help'],
-    [
-      'reserve be-gent1 se-kth --duration 1h',
-      'slices-conn reserve has no flag --duration. Did you mean --for?',
-      '--json reserve be-gent1 se-kth --for 1h',
-    ],
-    [
-      'reserve be-gent1 se-kth -b 1G',
-      'slices-conn reserve has no flag -b. Did you mean --bandwidth?',
-      '--json reserve be-gent1 se-kth --bandwidth 1G',
-    ],
-    [
-      'run be-gent1 se-kth --bw=1G',
-      'slices-conn run has no flag --bw. Did you mean --bandwidth?',
-      '--json run be-gent1 se-kth --bandwidth=1G',
-    ],
+    // Words of other programs.
     ...Object.entries({
       delete: ['release night', 'destroy night', 'bi destroy night'],
       show: ['get night'],
-      reserve: ['create be-gent1 se-kth'],
+      reserve: ['create be-gent1 se-kth', 'bi create'],
       list: ['reservations', 'bi list'],
       sites: ['list-resources'],
       login: ['auth login', 'auth id-token x'],
       logout: ['auth logout'],
       status: ['auth show'],
+      'update ID --name NAME': ['rename night day'],
+      'update ID --extend DURATION': ['extend night 2h', 'bi extend night 2h'],
     }).flatMap(([meant, typed]) =>
       typed.map((words): [string, string, string] => [
         words,
-        `slices-conn has no command ${words.split(' ')[0]}. Did you mean ${meant}?`,
-        `--json ${meant}${/ (?:night|be-gent1 se-kth)$/.exec(words)?.[0] ?? ''}`,
+        noCommand(words.split(' ')[0] ?? '', meant),
+        `${meant.split(' ')[0]} --help`,
       ]),
     ),
     ...(
       [
-        ['rename night day', '--name NAME', '--name day'],
-        ['extend night 2h', '--extend DURATION', '--extend 2h'],
-        ['extend night --for 2h', '--extend DURATION', '--for 2h'],
-        ['bi extend night 2h', '--extend DURATION', '--extend 2h'],
+        ['reserve', '--duration', '--for'],
+        ['reserve', '-b', '--bandwidth'],
+        ['run', '--bw=1G', '--bandwidth'],
+        ['experiment create', '-d', '--end +DURATION'],
+        ['list', '--format', '--json'],
+        ['list', '--output=json', '--json'],
+        ['show', '-o', '--json'],
       ] as const
-    ).map(([typed, meant, next]): [string, string, string] => [
-      typed,
-      `slices-conn has no command ${typed.split(' ')[0]}. Did you mean update ID ${meant}?`,
-      `--json update night ${next}`,
-    ]),
-    ...Object.entries({
-      'list --format json': ['list', '--format', '--json', 'list --json'],
-      'list --output=json': ['list', '--output', '--json', 'list --json'],
-      'show night -o json': ['show', '-o', '--json', 'show night --json'],
-      'update night -d 3h': ['update', '-d', '--for', 'update night --for 3h'],
-      'experiment create e -d 3h': [
-        ...['experiment create', '-d', '--end +DURATION'],
-        'experiment create e --end +3h',
-      ],
-    }).map(([typed, [command, flag, meant, next]]) => [
-      typed,
-      `slices-conn ${command} has no flag ${flag}. Did you mean ${meant}?`,
-      `--json ${next}`,
+    ).map(([command, wrong, meant]): [string, string, string] => [
+      `${command} x ${wrong} 1`,
+      flag(command, wrong.split('=')[0] ?? '', meant),
+      `${command} --help`,
     ]),
   ])('%s', async (command, message, next) => {
-    const world = commandWorld(NO_SERVICE);
-    const { exitCode, stderr } = await world.run('--json', ...command.split(' '));
+    const { exitCode, stderr } = await commandWorld(NO_SERVICE).run('--json', ...command.split(' '));
     expect(exitCode).toBe(2);
-    const { error } = JSON.parse(stderr);
-    expect(error).toMatchObject({ message, fix: `slices-conn ${next}` });
+    expect(JSON.parse(stderr).error).toMatchObject({ message, fix: `slices-conn ${next}` });
   });
 
-  test.each<[command: string[], message: string]>([
+  test.each<[command: string[], needed: string]>([
     [['reserve', 'be-gent1', 'pl-poznan1', '--save', ''], '--save needs <file>.'],
     [['show', 'gent', '--save='], '--save needs <file>.'],
     [['list', '--ca-file', ''], '--ca-file needs <file>.'],
-    [['availability', 'be-gent1', '--svg', ''], '--svg needs <file>.'],
     [['vlan', 'gent', '--dev', 'eth1', '--out', ''], '--out needs <dir>.'],
     [['vlan', '', '--dev', 'eth1'], 'slices-conn vlan needs <id|file>.'],
-    [['probe', 'gent', '--dev', 'eth1', '--peer', '10.0.0.2', '--far', ''], '--far needs <file>.'],
     [['verify', ''], 'slices-conn verify needs <file>.'],
     [['verify', '--jwks', ''], '--jwks needs <file|url>.'],
-    [['plan', ''], 'slices-conn plan needs <file>.'],
-    [['token', 'keygen', '--out', ''], '--out needs <dir>.'],
-    [['serve', '--ready-file', ''], '--ready-file needs <file>.'],
     [['serve', 'backup', ''], 'slices-conn serve backup needs <file>.'],
   ])('%j: a path that is empty', async (command, message) => {
     const { exitCode, stderr } = await commandWorld(NO_SERVICE).run('--json', ...command);

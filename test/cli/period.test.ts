@@ -32,6 +32,10 @@ async function outcome(work: () => unknown): Promise<unknown> {
   }
 }
 
+/** A period, as it is read. */
+const span = (start: number | 'now', end: number, lasting?: number) =>
+  lasting === undefined ? { start, end } : { start, end, lasting };
+
 const NO_START = 'usage: The start is missing.';
 const NO_END = 'usage: The end is missing.';
 const both = (one: string, other: string) => `usage: ${one} and ${other} can't be given together.`;
@@ -45,44 +49,20 @@ describe('a new period: every combination of its flags', () => {
     [{ startNow: false, for: '2h' }, NO_START],
 
     [{ start }, NO_END],
-    [
-      { start, end },
-      { start: START, end: END },
-    ],
-    [
-      { start, for: '2h' },
-      { start: START, end: START + 2 * HOUR },
-    ],
+    [{ start, end }, span(START, END)],
+    [{ start, for: '2h' }, span(START, START + 2 * HOUR)],
     [{ start, end, for: '2h' }, both('--end', '--for')],
-    [
-      { start, startNow: false, end },
-      { start: START, end: END },
-    ],
+    [{ start, startNow: false, end }, span(START, END)],
 
     [{ start: 'now' }, NO_END],
-    [
-      { start: 'now', end },
-      { start: 'now', end: END },
-    ],
-    [
-      { start: 'now', for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
-    ],
-    [
-      { start: ' Now ', for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
-    ],
+    [{ start: 'now', end }, span('now', END)],
+    [{ start: 'now', for: '2h' }, span('now', NOW + 2 * HOUR, 2 * HOUR)],
+    [{ start: ' Now ', for: '2h' }, span('now', NOW + 2 * HOUR, 2 * HOUR)],
     [{ start: 'now', end, for: '2h' }, both('--end', '--for')],
 
     [{ startNow: true }, NO_END],
-    [
-      { startNow: true, end },
-      { start: 'now', end: END },
-    ],
-    [
-      { startNow: true, for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
-    ],
+    [{ startNow: true, end }, span('now', END)],
+    [{ startNow: true, for: '2h' }, span('now', NOW + 2 * HOUR, 2 * HOUR)],
     [{ startNow: true, end, for: '2h' }, both('--end', '--for')],
 
     [{ start, startNow: true }, both('--start', '--start-now')],
@@ -91,14 +71,8 @@ describe('a new period: every combination of its flags', () => {
     [{ start, startNow: true, end, for: '2h' }, both('--start', '--start-now')],
     [{ start: 'now', startNow: true, for: '2h' }, both('--start', '--start-now')],
 
-    [
-      { start: '+1h', end: '+3h' },
-      { start: NOW + HOUR, end: NOW + 3 * HOUR },
-    ],
-    [
-      { start: '+1h', for: '3h' },
-      { start: NOW + HOUR, end: NOW + 4 * HOUR },
-    ],
+    [{ start: '+1h', end: '+3h' }, span(NOW + HOUR, NOW + 3 * HOUR)],
+    [{ start: '+1h', for: '3h' }, span(NOW + HOUR, NOW + 4 * HOUR)],
   ])('%j', async (flags, expected) => {
     expect(await outcome(() => readPeriod(flags, context))).toEqual(expected);
   });
@@ -267,18 +241,12 @@ describe('a search: not before --start, not after --end', () => {
   const lasting = 2 * HOUR;
 
   test.each<[PeriodFlags, unknown]>([
-    [{}, { start: 'now', end: LAST_INSTANT }],
-    [{ startNow: true }, { start: 'now', end: LAST_INSTANT }],
-    [{ start: 'now' }, { start: 'now', end: LAST_INSTANT }],
-    [
-      { start, end },
-      { start: START, end: END },
-    ],
+    [{}, span('now', LAST_INSTANT)],
+    [{ startNow: true }, span('now', LAST_INSTANT)],
+    [{ start: 'now' }, span('now', LAST_INSTANT)],
+    [{ start, end }, span(START, END)],
     // It looks ahead.
-    [
-      { start: '2026-01-01T00:00:00Z', end },
-      { start: 'now', end: END },
-    ],
+    [{ start: '2026-01-01T00:00:00Z', end }, span('now', END)],
     [{ start, startNow: true }, both('--start', '--start-now')],
     [{ start: end, end: start }, 'usage: It would end before it starts.'],
     [{ end: 'friday' }, { start: 'now', end: Date.UTC(2026, 10, 7) }],
@@ -293,14 +261,11 @@ describe('a time that is looked at', () => {
   const WEEK = 7 * 24 * HOUR;
 
   test.each<[PeriodFlags, unknown]>([
-    [{}, { start: NOW, end: NOW + WEEK }],
-    [{ start }, { start: START, end: START + WEEK }],
-    [{ end }, { start: NOW, end: END }],
-    [
-      { start, end },
-      { start: START, end: END },
-    ],
-    [{ for: '2h' }, { start: NOW, end: NOW + 2 * HOUR }],
+    [{}, span(NOW, NOW + WEEK)],
+    [{ start }, span(START, START + WEEK)],
+    [{ end }, span(NOW, END)],
+    [{ start, end }, span(START, END)],
+    [{ for: '2h' }, span(NOW, NOW + 2 * HOUR)],
     [{ end: 'friday' }, { start: NOW, end: Date.UTC(2026, 10, 7) }],
     [{ end, for: '2h' }, both('--end', '--for')],
     [{ start: end, end: start }, 'usage: It would end before it starts.'],

@@ -3,8 +3,6 @@ import type { Command } from 'commander';
 import { describe, expect, it, test } from 'vitest';
 import { commandReference } from '../../src/build/command-reference.ts';
 import { GLOBAL_FLAGS } from '../../src/cli/global-options.ts';
-import { laidOut, PLAIN_PAGE } from '../../src/cli/help-layout.ts';
-import { HELP_TOPICS, helpTopic } from '../../src/cli/help-topics.ts';
 import { allCommands } from '../fixtures/command-world.ts';
 
 const committed = readFileSync(new URL('../../src/cli/REFERENCE.md', import.meta.url), 'utf8');
@@ -43,19 +41,6 @@ describe('the command reference', () => {
     for (const { description } of command.registeredArguments) {
       expect(unwrapped(text)).toContain(unwrapped(description));
     }
-  });
-
-  it.each(HELP_TOPICS)('has all of the topic %s', (topic) => {
-    expect(section(`slices-conn help ${topic}`)).toContain(
-      laidOut(helpTopic(topic, program), PLAIN_PAGE).trim(),
-    );
-  });
-
-  it('tells defaults, choices and examples', () => {
-    const serve = section('slices-conn serve');
-    expect(serve).toContain('(default: 4280)');
-    expect(serve).toMatch(/\(choices:\s+lead,\s+admin,\s+member,\s+viewer\)/);
-    expect(serve).toContain('Examples:\n  slices-conn serve\n');
   });
 
   it('lists the global flags once', () => {

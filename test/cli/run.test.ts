@@ -1,13 +1,11 @@
-import type { Command } from 'commander';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import type { Connection } from '../../src/session/login/connection.ts';
 import { json, jwt } from '../client/replies.ts';
 import { reportOf } from '../e2e/command.ts';
 import {
-  allCommands,
+  type Changes,
   type CommandWorld,
   commandWorld,
   connectionTo,
@@ -15,10 +13,42 @@ import {
   offlineWorld,
   tokenOf,
 } from '../fixtures/command-world.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 const OFFLINE = '--offline';
+
+/** A world at the built-in server, which is closed at the end. */
+async function offline(changes: Changes = {}) {
+  const world = await offlineWorld(changes);
+  atEndOfFile(() => world.server.close());
+  return withReports(world);
+}
+
+/** A world at a server whose answers pass a function. */
+async function changed(fetch: (request: Request, server: ReferenceServer) => Promise<Response> | Response) {
+  const server = await createReferenceServer({ now: () => NOW });
+  atEndOfFile(() => server.close());
+  return withReports(commandWorld(connectionTo(server, async (request) => fetch(request, server))));
+}
+
+/** What answers requests. */
+type Fetch = NonNullable<Connection['fetch']>;
+
+/** A world at services that give this answer to everything. */
+function answering(fetch: Fetch, userToken = 'user.token.canary', changes: Changes = {}) {
+  const connection = { fetch, userToken: tokenOf(async () => userToken), close: async () => undefined };
+  return withReports(commandWorld(connection, changes));
+}
+
+const withReports = <World extends CommandWorld>(world: World) => ({
+  ...world,
+  /** The failure of a command. */
+  report: async (...args: string[]) => reportOf(await world.run(OFFLINE, '--json', ...args)),
+  /** What a command prints. */
+  json: async (...args: string[]) => JSON.parse((await world.run(OFFLINE, '--json', ...args)).stdout),
+});
 
 test.each([
   ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', 'lots', '--start', '+1h', '--for', '2h'],
@@ -35,20 +65,13 @@ describe('deleting asks first', () => {
   /** A world with a reservation, and a person who answers every prompt like this. */
   async function asked(answer: boolean | undefined) {
     const questions: string[] = [];
-    const world = await offlineWorld({
-      ...(answer === undefined
-        ? {}
-        : {
-            ask: async (question: string) => {
-              questions.push(question);
-              return answer ? 'y' : 'n';
-            },
-          }),
-    });
-    const { stdout } = await world.run(OFFLINE, '--json', ...LINK);
-    const id: string = JSON.parse(stdout).reservation.id;
-    const deleted = async () => (await world.run(OFFLINE, 'show', id)).exitCode === 3;
-    return { world, id, questions, deleted };
+    const ask = async (question: string): Promise<string> => {
+      questions.push(question);
+      return answer ? 'y' : 'n';
+    };
+    const world = await offline(answer === undefined ? {} : { ask });
+    const id: string = (await world.json(...LINK)).reservation.id;
+    return { world, id, questions };
   }
 
   test.each<[string, boolean | undefined, string[], number, boolean, number]>([
@@ -60,104 +83,51 @@ describe('deleting asks first', () => {
     ['nobody there', undefined, [], 2, false, 0],
     ['nobody there, and --yes', undefined, ['--yes'], 0, true, 0],
   ])('%s', async (_, answer, flags, exitCode, gone, times) => {
-    const { world, id, questions, deleted } = await asked(answer);
+    const { world, id, questions } = await asked(answer);
     const result = await world.run(OFFLINE, 'delete', id, ...flags);
     expect(result.exitCode).toBe(exitCode);
-    expect(await deleted()).toBe(gone);
-    expect(questions).toHaveLength(times);
-    for (const question of questions) expect(question).toContain(id);
+    expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(gone ? 3 : 0);
+    expect(questions).toEqual(Array(times).fill(expect.stringContaining(id)));
     if (answer === false && times > 0)
       expect(result).toMatchObject({ stdout: '', stderr: 'Nothing was deleted.\n' });
-    await world.server.close();
   });
 
   test('does not ask about a reservation that is not known', async () => {
     const { world, questions } = await asked(true);
     expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(3);
     expect(questions).toEqual([]);
-    await world.server.close();
   });
 });
 
-describe('global flags', () => {
-  let world: Awaited<ReturnType<typeof offlineWorld>>;
-  beforeAll(async () => {
-    world = await offlineWorld();
-    await world.run(OFFLINE, ...LINK);
-  });
-  afterAll(() => world.server.close());
-
-  test.each([
-    '--offline --json --quiet list',
-    '--json list --quiet --offline',
-    '--profile offline --json --quiet list',
-    '--offline --json --experiment demo --quiet list',
-    'list --experiment=demo --offline --json --quiet',
-    'list --all --offline --json --quiet',
-    '--tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet list',
-    'list --tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet',
-  ])('are accepted before and after the command: %s', async (command) => {
-    const { exitCode, stdout, stderr } = await world.run(...command.split(' '));
-    expect([exitCode, stderr]).toEqual([0, '']);
-    expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
-  });
-
-  test.each([
-    '--offline --json experiment list',
-    'experiment --offline --json list',
-    'experiment list --offline --json',
-  ])('are accepted before, within and after a command of two words: %s', async (command) => {
-    const { exitCode, stdout } = await world.run(...command.split(' '));
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
-  });
-});
-
-describe('help', async () => {
-  /** Every command and group that help shows, as typed. */
-  const paths = (command: Command): string[] =>
-    command.commands.flatMap((child) => {
-      const path = `${command.parent ? `${command.name()} ` : ''}${child.name()}`;
-      return [path, ...paths(child).map((below) => (command.parent ? `${command.name()} ${below}` : below))];
-    });
-  const all = paths(await allCommands());
-
-  test.each([
-    ...[
-      '',
-      '--help',
-      '-h',
-      'help',
-      'token',
-      'rm --help',
-      'help rm',
-      'experiment ls --help',
-      'token issue -h',
-    ],
-    ...HELP_TOPICS.map((topic) => `help ${topic}`),
-    ...all.filter((path) => !path.includes('help')).flatMap((path) => [`help ${path}`, `${path} --help`]),
-  ])('%j prints a text on stdout, exit 0', async (command) => {
-    const { exitCode, stdout, stderr } = await commandWorld(NO_SERVICE).run(
-      ...command.split(' ').filter(Boolean),
-    );
-    expect([exitCode, stderr]).toEqual([0, '']);
-    expect(stdout.split('\n').length).toBeGreaterThan(3);
-  });
+test.each([
+  '--offline --json --quiet list',
+  '--profile offline --json --quiet list',
+  'list --experiment=demo --offline --json --quiet',
+  '--tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet list',
+  'list --tz UTC --color never --timeout 5 --no-input --yes --debug --offline --json --quiet',
+  '--offline --json experiment list',
+  'experiment --offline --json list',
+  'experiment list --offline --json',
+])('global flags are accepted before, within and after the command: %s', async (command) => {
+  const world = await offline();
+  await world.run(OFFLINE, ...LINK);
+  const { exitCode, stdout, stderr } = await world.run(...command.split(' '));
+  expect([exitCode, stderr]).toEqual([0, '']);
+  expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
 });
 
 describe('a failure with --json: its exit code, nothing on stdout, the error object on the last line of stderr', () => {
-  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  let world: Awaited<ReturnType<typeof offline>>;
   let id: string;
   const UNKNOWN = 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
 
   beforeAll(async () => {
-    world = await offlineWorld();
-    id = JSON.parse((await world.run(OFFLINE, '--json', ...LINK)).stdout).reservation.id;
+    world = await offline();
+    id = (await world.json(...LINK)).reservation.id;
     await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
     world.files.set('garbage', 'garbage');
     world.files.set('-', '');
   });
-  afterAll(() => world.server.close());
 
   test.each<[number, string]>([
     [2, 'lst'],
@@ -222,84 +192,47 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
   ])('%i: %s', async (exitCode, command) => {
     const args = command.replace('ID', id).split(' ');
     const experiment = args.includes('--experiment') ? [] : ['--experiment', 'demo'];
-    const ended = await world.run(OFFLINE, '--json', ...experiment, ...args);
-    expect(reportOf(ended).exitCode).toBe(exitCode);
+    expect((await world.report(...experiment, ...args)).exitCode).toBe(exitCode);
   });
 
   test('a token in a variable that the service refuses is explained (4)', async () => {
     const variable = 'SLICES_CONN_USER_TOKEN';
-    const userToken = {
-      ...tokenOf(async () => 'canary'),
-      origin: 'environment',
-      where: variable,
-      variable,
-    } as const;
-    const ended = await commandWorld({ ...connectionTo(world.server), userToken }).run(
-      OFFLINE,
-      '--json',
-      'project',
-      'list',
-    );
-    const { exitCode, why, fix } = reportOf(ended);
-    expect([exitCode, fix]).toEqual([4, `unset ${variable} && slices-conn --offline login`]);
-    expect(why).toContain(variable);
-    expect(ended.stderr).not.toContain('canary');
+    const known = { origin: 'environment', where: variable, variable } as const;
+    const userToken = { ...tokenOf(async () => 'canary'), ...known };
+    const refused = withReports(commandWorld({ ...connectionTo(world.server), userToken }));
+    const report = await refused.report('project', 'list');
+    expect(report).toMatchObject({ exitCode: 4, why: expect.stringContaining(variable) });
+    expect(report.fix).toBe(`unset ${variable} && slices-conn --offline login`);
+    expect(JSON.stringify(report)).not.toContain('canary');
   });
 
+  const DELETE = ['--experiment', 'demo', 'delete', '--yes', UNKNOWN];
   test('delete of several of which one is not known: nothing was deleted', async () => {
-    const ended = await world.run(
-      OFFLINE,
-      '--json',
-      'delete',
-      '--yes',
-      UNKNOWN,
-      'nope',
-      '--experiment',
-      'demo',
-    );
-    expect(reportOf(ended)).toMatchObject({
-      exitCode: 3,
-      why: expect.stringMatching(/ Nothing was deleted\.$/),
-    });
+    const why = expect.stringMatching(/ Nothing was deleted\.$/);
+    expect(await world.report(...DELETE, 'nope')).toMatchObject({ exitCode: 3, why });
   });
 
   test('delete --if-exists of what is gone or not known is exit 0', async () => {
-    const ended = await world.run(
-      OFFLINE,
-      '--json',
-      'delete',
-      '--yes',
-      '--if-exists',
-      UNKNOWN,
-      'x',
-      '--experiment',
-      'demo',
-    );
-    expect(ended.exitCode).toBe(0);
-    expect(JSON.parse(ended.stdout)).toEqual({
-      items: [
-        { id: UNKNOWN, deleted: false, again: null },
-        { id: 'x', deleted: false, again: null },
-      ],
+    expect(await world.json(...DELETE, '--if-exists', 'x')).toEqual({
+      items: [UNKNOWN, 'x'].map((id) => ({ id, deleted: false, again: null })),
     });
   });
 
   test('none of these commands changed the reservation', async () => {
-    const { stdout } = await world.run(OFFLINE, '--json', '--experiment', 'demo', 'list', '--all');
-    expect(JSON.parse(stdout)).toMatchObject({ items: [{ reservation: { id, bandwidth: 1000 } }] });
+    expect(await world.json('--experiment', 'demo', 'list', '--all')).toMatchObject({
+      items: [{ reservation: { id, bandwidth: 1000 } }],
+    });
   });
 });
 
 describe('row 24: one flipped byte anywhere in a saved reservation', () => {
-  let world: Awaited<ReturnType<typeof offlineWorld>>;
+  let world: Awaited<ReturnType<typeof offline>>;
   let saved: Buffer;
-
   beforeAll(async () => {
-    world = await offlineWorld();
+    world = await offline();
     await world.run(OFFLINE, ...LINK, '--save', 'link.jwt');
     saved = Buffer.from(world.files.get('link.jwt') ?? '');
   });
-  afterAll(() => world.server.close());
 
   test('unflipped, the file verifies', async () => {
     expect(saved.at(-1)).toBe(0x0a);
@@ -324,12 +257,8 @@ describe('row 24: one flipped byte anywhere in a saved reservation', () => {
       // Without its last byte, the line end, the file is still the token.
       for (const [position, byte] of saved.subarray(0, -1).entries()) {
         if (position % WAYS.length !== way) continue;
-        const changed = [
-          saved.subarray(0, position),
-          Buffer.from(change(byte)),
-          saved.subarray(position + 1),
-        ];
-        world.files.set('changed.jwt', Buffer.concat(changed));
+        const [before, after] = [saved.subarray(0, position), saved.subarray(position + 1)];
+        world.files.set('changed.jwt', Buffer.concat([before, Buffer.from(change(byte)), after]));
         const { exitCode, stdout } = await world.run(OFFLINE, 'verify', 'changed.jwt');
         if (exitCode !== 9 || stdout !== '') accepted.push(position);
       }
@@ -343,36 +272,22 @@ const EVIL = 'a\u001b]0;t\u0007\u001b[2J\r\n\u009b31m\u202e\u200bz';
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/;
 
 describe('row 7: text from a service or a token is escaped before it reaches a terminal', () => {
-  const entry = {
-    name: EVIL,
-    description: EVIL,
-    role: EVIL,
-    created_at: EVIL,
-    expires_at: '2027-01-01T00:00:00Z',
-  };
-  const experiment = { ...entry, id: IDS.experiment, project_id: EVIL };
-  const project = { ...entry, id: IDS.project };
+  const entry = { name: EVIL, description: EVIL, role: EVIL, created_at: EVIL };
+  const experiment = { ...entry, expires_at: '2027-01-01T00:00:00Z', id: IDS.experiment, project_id: EVIL };
+  const project = { ...entry, expires_at: '2027-01-01T00:00:00Z', id: IDS.project };
+  const problem = { msg: EVIL, type: EVIL };
+  const detail = [
+    { ...problem, loc: ['Site'] },
+    { ...problem, loc: [] },
+  ];
 
   /** A service that puts this text into every answer. */
-  const hostile: Connection = {
-    async fetch({ url, method }) {
-      const { pathname } = new URL(url);
-      if (method === 'POST' && pathname.includes('/experiments')) return json(experiment, 201);
-      if (pathname.endsWith('/projects/')) return json({ projects: [project] });
-      if (pathname.endsWith('/experiments/')) return json({ experiments: [experiment] });
-      if (pathname.includes('/experiments/')) return jwt('a.b.c');
-      return json(
-        {
-          detail: [
-            { loc: ['Site'], msg: EVIL, type: EVIL },
-            { loc: [], msg: EVIL, type: EVIL },
-          ],
-        },
-        422,
-      );
-    },
-    userToken: tokenOf(async () => 'user.token.canary'),
-    close: async () => undefined,
+  const hostile: Fetch = async ({ url, method }) => {
+    const { pathname } = new URL(url);
+    if (method === 'POST' && pathname.includes('/experiments')) return json(experiment, 201);
+    if (pathname.endsWith('/projects/')) return json({ projects: [project] });
+    if (pathname.endsWith('/experiments/')) return json({ experiments: [experiment] });
+    return pathname.includes('/experiments/') ? jwt('a.b.c') : json({ detail }, 422);
   };
 
   test.each([
@@ -392,7 +307,7 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     [`delete --yes ${IDS.reservation}`, 6],
     [`delete --yes ${IDS.reservation} con_conn.example.org_2`, 6],
   ])('%s', async (command, exitCode) => {
-    const result = await commandWorld(hostile).run(OFFLINE, '--debug', ...command.split(' '));
+    const result = await answering(hostile).run(OFFLINE, '--debug', ...command.split(' '));
     expect(result.exitCode).toBe(exitCode);
     expect(result.stdout).not.toMatch(OBEYED);
     expect(result.stderr).not.toMatch(OBEYED);
@@ -402,14 +317,11 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
   test.each(['list', 'list --all', 'list --mine', 'list --timeline', 'list --ics', 'delete --all --yes'])(
     '%s, of an experiment without reservations',
     async (command) => {
-      const empty: Connection = {
-        ...hostile,
-        fetch: async (request) =>
-          request.method === 'GET' && request.url.includes('/connectivity?')
-            ? json({ items: [], nextCursor: null })
-            : hostile.fetch(request),
-      };
-      const { stdout, stderr } = await commandWorld(empty).run(OFFLINE, ...command.split(' '));
+      const empty: Fetch = async (request) =>
+        request.method === 'GET' && request.url.includes('/connectivity?')
+          ? json({ items: [], nextCursor: null })
+          : hostile(request);
+      const { stdout, stderr } = await answering(empty).run(OFFLINE, ...command.split(' '));
       // A calendar's lines end with both.
       expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(OBEYED);
       expect(stderr).not.toMatch(OBEYED);
@@ -417,29 +329,20 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     },
   );
 
-  test('token inspect escapes names and values of claims and header', async () => {
-    const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
-    const world = commandWorld(hostile);
-    world.files.set('-', makeToken(makeKey(), claims, { header: { [EVIL]: EVIL, kid: EVIL } }));
-    const { exitCode, stdout } = await world.run('token', 'inspect');
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('a\\u001b]0;t');
+  const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
+  const verify = [OFFLINE, 'verify', '--jwks', 'k'];
+  test.each<[string, object, object, string[], string]>([
+    ['the claims and the header of any', claims, { [EVIL]: EVIL, kid: EVIL }, ['token', 'inspect'], 'not v'],
+    ['a valid one', claimsOf('service', { [EVIL]: EVIL, sub: EVIL }), {}, verify, 'verified'],
+    ['a valid reservation', claimsOf('connectivity', { iss: EVIL }), {}, verify, 'Verified'],
+  ])('the text of a token, %s', async (_, payload, header, args, said) => {
+    const [world, key] = [answering(hostile), makeKey()];
+    world.files.set('-', makeToken(key, { ...payload }, { header: { ...header } }));
+    world.files.set('k', JSON.stringify({ keys: [key.jwk] }));
+    const { exitCode, stdout } = await world.run(...args);
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining('a\\u001b]0;t')]);
     expect(stdout).not.toMatch(OBEYED);
-    expect(stdout.split('\n')[0]).toContain('not verified');
-  });
-
-  test.each<[string, Record<string, unknown>]>([
-    ['service', claimsOf('service', { [EVIL]: EVIL, sub: EVIL })],
-    ['connectivity', claimsOf('connectivity', { iss: EVIL })],
-  ])('verify escapes a valid %s token', async (_, claims) => {
-    const key = makeKey();
-    const world = commandWorld(hostile);
-    world.files.set('-', makeToken(key, claims));
-    world.files.set('jwks.json', JSON.stringify({ keys: [key.jwk] }));
-    const { exitCode, stdout } = await world.run(OFFLINE, 'verify', '--jwks', 'jwks.json');
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('a\\u001b]0;t');
-    expect(stdout).not.toMatch(OBEYED);
+    expect(stdout.split('\n')[0]).toContain(said);
   });
 });
 
@@ -447,23 +350,19 @@ describe('row 11: secrets are never printed', () => {
   const CANARY = 'Q0FOQVJZ';
   const TOKEN = `${CANARY}.${CANARY}.${CANARY}`;
 
-  const lists = (path: string) =>
-    path.endsWith('/experiments/')
-      ? json({ experiments: [{ id: IDS.experiment, name: 'demo' }] })
-      : json({ projects: [{ id: IDS.project, name: 'demo' }] });
-
   /** Services that give this answer to everything except the portal's lists. */
-  function answering(answer: (url: URL) => Response, userToken = TOKEN): Connection {
-    return {
-      async fetch({ url }) {
-        const { pathname } = new URL(url);
-        if (/\/(?:experiments|projects)\/$/.test(pathname)) return lists(pathname);
-        return pathname.includes('/experiments/') ? jwt(TOKEN) : answer(new URL(url));
-      },
-      userToken: tokenOf(async () => userToken),
-      close: async () => undefined,
-    };
+  function portalOf(answer: () => Response, userToken = TOKEN) {
+    return answering(async ({ url }) => {
+      const { pathname } = new URL(url);
+      if (pathname.endsWith('/experiments/'))
+        return json({ experiments: [{ id: IDS.experiment, name: 'demo' }] });
+      if (pathname.endsWith('/projects/')) return json({ projects: [{ id: IDS.project, name: 'demo' }] });
+      return pathname.includes('/experiments/') ? jwt(TOKEN) : answer();
+    }, userToken);
   }
+  const failing = (error: Error) => (): never => {
+    throw error;
+  };
 
   const commands = [
     'list',
@@ -477,26 +376,16 @@ describe('row 11: secrets are never printed', () => {
     'token inspect',
   ];
 
-  test.each<[string, Connection]>([
-    ['refuses', answering(() => json({ detail: 'No.' }, 403))],
-    ['fails', answering(() => new Response('<p>', { status: 503 }))],
-    ['redirects', answering(() => new Response(null, { status: 307 }))],
-    ['answers with a token that does not verify', answering(() => jwt(TOKEN))],
-    [
-      'is away',
-      answering(() => {
-        throw new TypeError('fetch failed');
-      }),
-    ],
-    [
-      'breaks',
-      answering(() => {
-        throw new RangeError('a defect');
-      }),
-    ],
-    ['gets a token that no header can carry', answering(() => json({}), `${TOKEN}\r\nX-Evil: 1`)],
-  ])('when the service %s, for every command, with --debug and --json', async (_, connection) => {
-    const world = commandWorld(connection);
+  test.each<[string, () => Response, string?]>([
+    ['refuses', () => json({ detail: 'No.' }, 403)],
+    ['fails', () => new Response('<p>', { status: 503 })],
+    ['redirects', () => new Response(null, { status: 307 })],
+    ['answers with a token that does not verify', () => jwt(TOKEN)],
+    ['is away', failing(new TypeError('fetch failed'))],
+    ['breaks', failing(new RangeError('a defect'))],
+    ['gets a token that no header can carry', () => json({}), `${TOKEN}\r\nX-Evil: 1`],
+  ])('when the service %s, for every command, with --debug and --json', async (_, answer, userToken) => {
+    const world = portalOf(answer, userToken);
     world.files.set('-', TOKEN);
     for (const command of commands) {
       for (const flags of [[], ['--debug'], ['--json', '--debug']]) {
@@ -511,78 +400,45 @@ describe('row 11: secrets are never printed', () => {
 
 describe('row 28: verify fails when it checked nothing', () => {
   const key = makeKey();
-  const services: Connection = {
-    fetch: async () => new Response(null, { status: 404 }),
-    userToken: tokenOf(async () => 'user.token.canary'),
-    close: async () => undefined,
-  };
   const token = makeToken(key, claimsOf('connectivity'));
+  const keys = (...jwks: object[]): string => JSON.stringify({ keys: jwks });
+  const [own, other] = [keys(key.jwk), keys(makeKey('ES256', {}, 'other').jwk)];
+  const PORTAL = ['--issuer', 'https://portal.example.org'];
 
-  test.each<[string, Record<string, string>, string[], number]>([
-    ['nothing', { '-': '' }, [], 9],
-    ['a line end', { '-': '\n' }, [], 9],
-    ['garbage', { '-': 'garbage' }, [], 9],
-    ['JSON', { '-': '{}' }, [], 9],
-    ['keys that can’t be had', { '-': token }, ['--issuer', 'https://portal.example.org'], 7],
-    ['an issuer that nobody trusts', { '-': token }, [], 9],
-    ['an empty key set', { '-': token, k: '{"keys":[]}' }, ['--jwks', 'k'], 9],
-    [
-      'the key set of another key',
-      { '-': token, k: JSON.stringify({ keys: [makeKey('ES256', {}, 'other').jwk] }) },
-      ['--jwks', 'k'],
-      9,
-    ],
-    [
-      'another issuer than the one that was named',
-      { '-': token, k: JSON.stringify({ keys: [key.jwk] }) },
-      ['--jwks', 'k', '--issuer', 'https://other.example.org'],
-      9,
-    ],
-    ['a key set that is garbage', { '-': token, k: 'garbage' }, ['--jwks', 'k'], 2],
-    ['a key set that is a key', { '-': token, k: JSON.stringify(key.jwk) }, ['--jwks', 'k'], 2],
-    ['a key set that is not there', { '-': token }, ['--jwks', 'k'], 2],
-    [
-      'half of it',
-      { '-': `${token.slice(0, 99)} ${token.slice(99)}`, k: JSON.stringify({ keys: [key.jwk] }) },
-      ['--jwks', 'k'],
-      9,
-    ],
-    ...[`${token}\r`, `${token}\n\n`, ` ${token} `, `\ufeff${token}`, `"${token}"\n`, `Bearer ${token}`].map(
-      (pasted): [string, Record<string, string>, string[], number] => [
+  /** What is verified, the key set and more flags. */
+  test.each<[string, string, string | undefined, string[], number]>([
+    ['nothing', '', undefined, [], 9],
+    ['a line end', '\n', undefined, [], 9],
+    ['garbage', 'garbage', undefined, [], 9],
+    ['JSON', '{}', undefined, [], 9],
+    ['keys that can’t be had', token, undefined, PORTAL, 7],
+    ['an issuer that nobody trusts', token, undefined, [], 9],
+    ['an empty key set', token, keys(), [], 9],
+    ['the key set of another key', token, other, [], 9],
+    ['another issuer than the one that was named', token, own, ['--issuer', 'https://other.example.org'], 9],
+    ['a key set that is garbage', token, 'garbage', [], 2],
+    ['a key set that is a key', token, JSON.stringify(key.jwk), [], 2],
+    ['a key set that is not there', token, undefined, ['--jwks', 'none'], 2],
+    ['half of it', `${token.slice(0, 99)} ${token.slice(99)}`, own, [], 9],
+    ['an expired token', makeToken(key, claimsOf('connectivity', { exp: NOW / 1000 })), own, [], 9],
+    ['all that it takes', token, own, [], 0],
+    ['all that it takes, with a line end', `${token}\n`, own, PORTAL, 0],
+    ...[`${token}\r`, `${token}\r\n`, `${token}\n\n`, ` ${token} `, `\ufeff${token}`, `"${token}"\n`]
+      .concat(`Bearer ${token}`)
+      .map((pasted): [string, string, string, string[], number] => [
         `all that it takes, pasted as ${JSON.stringify(pasted.replace(token, 'TOKEN'))}`,
-        { '-': pasted, k: JSON.stringify({ keys: [key.jwk] }) },
-        ['--jwks', 'k'],
+        pasted,
+        own,
+        [],
         0,
-      ],
-    ),
-    [
-      'an expired token',
-      {
-        '-': makeToken(key, claimsOf('connectivity', { exp: NOW / 1000 })),
-        k: JSON.stringify({ keys: [key.jwk] }),
-      },
-      ['--jwks', 'k'],
-      9,
-    ],
-    ['all that it takes', { '-': token, k: JSON.stringify({ keys: [key.jwk] }) }, ['--jwks', 'k'], 0],
-    [
-      'all that it takes, with a line end',
-      { '-': `${token}\n`, k: JSON.stringify({ keys: [key.jwk] }) },
-      ['--jwks', 'k', '--issuer', 'https://portal.example.org'],
-      0,
-    ],
-    [
-      'all that it takes, with a line end of Windows',
-      { '-': `${token}\r\n`, k: JSON.stringify({ keys: [key.jwk] }) },
-      ['--jwks', 'k'],
-      0,
-    ],
-  ])('%s', async (_, files, flags, exitCode) => {
-    const world = commandWorld(services);
-    for (const [path, content] of Object.entries(files)) world.files.set(path, content);
-    const result = await world.run(OFFLINE, '--json', 'verify', ...flags);
-    expect(result.exitCode).toBe(exitCode);
-    expect(result.stdout === '').toBe(exitCode !== 0);
+      ]),
+  ])('%s', async (_, typed, jwks, flags, exitCode) => {
+    const world = answering(async () => new Response(null, { status: 404 }));
+    world.files.set('-', typed);
+    if (jwks !== undefined) world.files.set('k', jwks);
+    const given = jwks === undefined ? flags : ['--jwks', 'k', ...flags];
+    const result = await world.run(OFFLINE, '--json', 'verify', ...given);
+    expect([result.exitCode, result.stdout === '']).toEqual([exitCode, exitCode !== 0]);
   });
 });
 
@@ -599,27 +455,15 @@ describe('the failure is always reported', () => {
   });
 
   test('a defect is exit 1, and says what to do', async () => {
-    const connection: Connection = {
-      fetch: async () => json({}),
-      userToken: tokenOf(async () => 'user.token.canary'),
-      close: async () => undefined,
+    const connect = async (): Promise<never> => {
+      throw new TypeError('x is undefined');
     };
-    const world = commandWorld(connection, {
-      connect: async () => {
-        throw new TypeError('x is undefined');
-      },
-    });
+    const world = answering(async () => json({}), undefined, { connect });
     const { exitCode, stdout, stderr } = await world.run(OFFLINE, 'list');
     expect([exitCode, stdout]).toEqual([1, '']);
     expect(stderr).toContain('--debug');
     expect(stderr).not.toContain(' at ');
   });
-});
-
-test('a typing error is an unknown command', async () => {
-  const world = commandWorld(NO_SERVICE);
-  expect(reportOf(await world.run('--json', 'availabilit')).code).toBe('usage');
-  expect(reportOf(await world.run('--json', 'show', 'x', '--name')).code).toBe('usage');
 });
 
 describe('row 45: the advised command names the same services as the failed one', () => {
@@ -649,123 +493,91 @@ describe('row 45: the advised command names the same services as the failed one'
   );
 });
 
-describe('the ledger knows a reservation’s experiment', () => {
-  const other = ['--experiment', 'second'];
-
-  test('show, update and delete need no --experiment', async () => {
-    const world = await offlineWorld();
-    await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
-    const booked = async (...experiment: string[]): Promise<string> =>
-      JSON.parse((await world.run(OFFLINE, '--json', ...experiment, ...LINK)).stdout).reservation.id;
-    const ids = [await booked('--experiment', 'demo'), await booked(...other)];
-    expect((await world.run(OFFLINE, 'list')).exitCode).toBe(2);
-    for (const id of ids) {
-      expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(0);
-      expect((await world.run(OFFLINE, 'update', id, '--bandwidth', '2G')).exitCode).toBe(0);
-    }
-    const { stderr } = await world.run(OFFLINE, 'show', ids[0] ?? '', ...other);
-    expect(stderr).toContain('error:');
-    expect((await world.run(OFFLINE, 'delete', '--yes', ...ids)).exitCode).toBe(0);
-    for (const id of ids) expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(3);
-    await world.server.close();
-  });
+test('the ledger knows a reservation’s experiment: show, update and delete need no --experiment', async () => {
+  const world = await offline();
+  await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
+  const ids: string[] = [];
+  for (const name of ['demo', 'second'])
+    ids.push((await world.json('--experiment', name, ...LINK)).reservation.id);
+  expect((await world.run(OFFLINE, 'list')).exitCode).toBe(2);
+  for (const id of ids) {
+    expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(0);
+    expect((await world.run(OFFLINE, 'update', id, '--bandwidth', '2G')).exitCode).toBe(0);
+  }
+  expect((await world.report('show', ids[0] ?? '', '--experiment', 'second')).exitCode).not.toBe(0);
+  expect((await world.run(OFFLINE, 'delete', '--yes', ...ids)).exitCode).toBe(0);
+  for (const id of ids) expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(3);
 });
 
-describe('a refusal of a date says what to type next', () => {
-  test.each<[string, string]>([
-    ['reserve be-gent1 pl-poznan1 --bandwidth 1G --start -1 --end +2h', '--start-now'],
-    // As long as the experiment lasts.
-    [
-      'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d',
-      '--start-now --end 2027-01-30T12:00Z',
-    ],
-    ['experiment create third --end +1000d', 'slices-conn --offline project show'],
-    ['experiment create demo --end +1d', 'slices-conn --offline experiment list'],
-  ])('%s: %s', async (line, fix) => {
-    const world = await offlineWorld();
-    const past = new Date(NOW - 3_600_000).toISOString();
-    const report = reportOf(await world.run(OFFLINE, '--json', ...line.replace('-1', past).split(' ')));
-    expect(report.fix).toContain(fix);
-    await world.server.close();
-  });
+test.each<[string, string]>([
+  [
+    `reserve be-gent1 pl-poznan1 --bandwidth 1G --start ${new Date(NOW - 3_600_000).toISOString()} --end +2h`,
+    '--start-now',
+  ],
+  // As long as the experiment lasts.
+  ['reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d', '--start-now --end 2027-01-30T12:00Z'],
+  ['experiment create third --end +1000d', 'slices-conn --offline project show'],
+  ['experiment create demo --end +1d', 'slices-conn --offline experiment list'],
+])('a refusal of a date says what to type next: %s: %s', async (line, fix) => {
+  expect((await (await offline()).report(...line.split(' '))).fix).toContain(fix);
 });
 
-describe('a service that can’t be reached: exit 7', () => {
-  test.each(['reserve', 'list'])('%s says that nothing was changed', async (name) => {
-    const fetch = async () => {
+test.each([LINK, ['list']])(
+  '%s, of a service that can’t be reached: 7, and nothing was changed',
+  async (...args) => {
+    const world = answering(async () => {
       throw new Failure('network', 'Nobody is there.', { why: 'connect ECONNREFUSED.' });
-    };
-    const world = commandWorld({
-      fetch,
-      userToken: tokenOf(async () => 'x.y.z'),
-      close: async () => undefined,
     });
-    const args = name === 'reserve' ? LINK : [name];
-    expect(reportOf(await world.run(OFFLINE, '--json', ...args))).toMatchObject({
-      exitCode: 7,
-      maybeDone: false,
-      why: 'connect ECONNREFUSED. Nothing was changed.',
+    expect(await world.report(...args)).toMatchObject({
+      ...{ exitCode: 7, maybeDone: false, why: 'connect ECONNREFUSED. Nothing was changed.' },
     });
-  });
-});
+  },
+);
 
 describe('row 45: --dry-run creates no reservation', () => {
   test.each<[string, () => Response]>([
     ['describes none', () => Response.json({ paths: {} })],
     ['has no description', () => new Response(null, { status: 404 })],
   ])('at a service that %s: exit 3, nothing sent', async (_, description) => {
-    const server = await createReferenceServer({ now: () => NOW });
     const sent: string[] = [];
-    const world = commandWorld(
-      connectionTo(server, async (request) => {
-        if (new URL(request.url).pathname === '/api-spec') return description();
-        sent.push(request.method);
-        return server.fetch(request);
-      }),
-    );
-    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK, '--dry-run'));
+    const world = await changed((request, server) => {
+      if (new URL(request.url).pathname === '/api-spec') return description();
+      sent.push(request.method);
+      return server.fetch(request);
+    });
+    const report = await world.report(...LINK, '--dry-run');
     expect(report).toMatchObject({ code: 'not_supported', exitCode: 3, maybeDone: false });
     expect(sent).not.toContain('POST');
-    await server.close();
   });
 
   test('row 43: a lost answer is reported with maybeDone false', async () => {
-    const server = await createReferenceServer({ now: () => NOW });
-    const world = commandWorld(
-      connectionTo(server, async (request) => {
-        if (request.url.includes('dry_run=true')) throw new TypeError('fetch failed');
-        return server.fetch(request);
-      }),
-    );
-    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK, '--dry-run'));
+    const world = await changed((request, server) => {
+      if (request.url.includes('dry_run=true')) throw new TypeError('fetch failed');
+      return server.fetch(request);
+    });
+    const report = await world.report(...LINK, '--dry-run');
     expect(report).toMatchObject({ exitCode: 7, maybeDone: false, retryable: true });
     expect(report.why).toContain('A dry run books nothing.');
-    await server.close();
   });
 
   test('the advised command after a refusal has --dry-run too', async () => {
-    const world = await offlineWorld();
+    const world = await offline();
     const wanted = LINK.map((word) => (word === '1G' ? '101G' : word));
-    const { fix } = reportOf(await world.run(OFFLINE, '--json', ...wanted, '--dry-run'));
+    const { fix } = await world.report(...wanted, '--dry-run');
     const { stdout } = await world.run(...(fix ?? '').split(' ').slice(1));
     expect(JSON.parse(stdout)).toMatchObject({ dryRun: true });
-    await world.server.close();
   });
+});
 
-  /** A service that signs nothing, and a world with it. */
-  async function unsigned(): Promise<{ server: ReferenceServer; world: CommandWorld }> {
-    const server = await createReferenceServer({ now: () => NOW });
-    const world = commandWorld(
-      connectionTo(server, async (request) => {
-        if (request.url.includes('/connectivity')) request.headers.set('accept', 'application/json');
-        return server.fetch(request);
-      }),
-    );
-    return { server, world };
-  }
+describe('at a service that signs nothing', () => {
+  const unsigned = () =>
+    changed((request, server) => {
+      if (request.url.includes('/connectivity')) request.headers.set('accept', 'application/json');
+      return server.fetch(request);
+    });
 
   test('what is not signed is saved by neither reserve nor show, and both say so: exit 0', async () => {
-    const { server, world } = await unsigned();
+    const world = await unsigned();
     const save = ['--allow-unsigned', '--save', 'link.jwt'];
     const stderr = 'Warning: link.jwt was not written, since this service signs nothing.\n';
     const made = await world.run(OFFLINE, '--json', ...LINK, ...save);
@@ -776,19 +588,16 @@ describe('row 45: --dry-run creates no reservation', () => {
       stdout: expect.not.stringContaining('saved to'),
     });
     expect(world.files.size).toBe(0);
-    await server.close();
   });
 
   test('an unsigned answer advises `show`, not a second `reserve`', async () => {
-    const { server, world } = await unsigned();
-    const { code, exitCode, reservation, fix } = reportOf(await world.run(OFFLINE, '--json', ...LINK));
+    const world = await unsigned();
+    const { code, exitCode, reservation, fix } = await world.report(...LINK);
     expect([code, exitCode]).toEqual(['unsigned', 9]);
     expect(fix).toBe(`slices-conn --offline show ${reservation} --allow-unsigned`);
     const shown = await world.run('--json', ...(fix ?? '').split(' ').slice(1));
     expect(JSON.parse(shown.stdout)).toMatchObject({ reservation: { id: reservation }, verified: false });
-    const listed = await world.run(OFFLINE, '--json', 'list', '--all');
-    expect(JSON.parse(listed.stdout).items).toHaveLength(1);
-    await server.close();
+    expect((await world.json('list', '--all')).items).toHaveLength(1);
   });
 });
 
@@ -803,34 +612,26 @@ describe('row 45: an answer to `reserve` that does not verify', () => {
     ['names a command', signed('x; touch run'), 'slices-conn --offline list'],
     ['names a reservation', signed(IDS.reservation), `slices-conn --offline show ${IDS.reservation}`],
   ])('and %s: the report has maybeDone, and the next step is safe', async (_, body, fix) => {
-    const server = await createReferenceServer({ now: () => NOW });
-    const world = commandWorld(
-      connectionTo(server, async (request) => {
-        // A service without extensions.
-        if (request.url.endsWith('/api-spec')) return new Response(null, { status: 404 });
-        const reply = await server.fetch(request);
-        return request.method === 'POST' ? jwt(body) : reply;
-      }),
-    );
-    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK));
+    const world = await changed(async (request, server) => {
+      // A service without extensions.
+      if (request.url.endsWith('/api-spec')) return new Response(null, { status: 404 });
+      const reply = await server.fetch(request);
+      return request.method === 'POST' ? jwt(body) : reply;
+    });
+    const report = await world.report(...LINK);
     expect(report).toMatchObject({ exitCode: 9, maybeDone: true, retryable: false, fix });
-    await server.close();
   });
 
   test('because the service’s keys can’t be fetched: the report names the reservation, which exists', async () => {
-    const server = await createReferenceServer({ now: () => NOW });
     let sent = 0;
-    const world = commandWorld(
-      connectionTo(server, async (request) => {
-        if (request.url.endsWith('jwks.json')) throw new Failure('network', 'Nobody is there.');
-        if (request.method === 'POST') sent += 1;
-        return server.fetch(request);
-      }),
-    );
-    const report = reportOf(await world.run(OFFLINE, '--json', ...LINK));
+    const world = await changed((request, server) => {
+      if (request.url.endsWith('jwks.json')) throw new Failure('network', 'Nobody is there.');
+      if (request.method === 'POST') sent += 1;
+      return server.fetch(request);
+    });
+    const report = await world.report(...LINK);
     expect(report).toMatchObject({ maybeDone: true, retryable: false });
     expect(report.fix).toBe(`slices-conn --offline show ${report.reservation}`);
     expect(sent).toBe(1);
-    await server.close();
   });
 });

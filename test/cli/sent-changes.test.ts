@@ -18,24 +18,16 @@ async function after(method: string, answer: () => Promise<Response>, url = BASE
 }
 
 describe('row 44: whether a request may have taken effect', () => {
+  const met = (status: number) => async () => new Response(null, { status });
+  const lost = (facts: object) => () => Promise.reject(new Failure('network', 'Lost.', facts));
   test.each<[string, string, () => Promise<Response>, boolean]>([
-    ['a POST that was met', 'POST', async () => new Response(null, { status: 201 }), true],
-    ['a POST that was refused', 'POST', async () => new Response(null, { status: 422 }), false],
-    ['a POST that took too long', 'POST', async () => new Response(null, { status: 408 }), true],
-    ['a POST that failed there', 'POST', async () => new Response(null, { status: 500 }), true],
-    ['a GET', 'GET', async () => new Response(null, { status: 500 }), false],
-    [
-      'a DELETE that was not sent',
-      'DELETE',
-      () => Promise.reject(new Failure('network', 'Nobody is there.')),
-      false,
-    ],
-    [
-      'a DELETE without an answer',
-      'DELETE',
-      () => Promise.reject(new Failure('network', 'Lost.', { maybeDone: true })),
-      true,
-    ],
+    ['a POST that was met', 'POST', met(201), true],
+    ['a POST that was refused', 'POST', met(422), false],
+    ['a POST that took too long', 'POST', met(408), true],
+    ['a POST that failed there', 'POST', met(500), true],
+    ['a GET', 'GET', met(500), false],
+    ['a DELETE that was not sent', 'DELETE', lost({}), false],
+    ['a DELETE without an answer', 'DELETE', lost({ maybeDone: true }), true],
   ])('%s', async (_, method, answer, maybeDone) => {
     expect((await after(method, answer)).maybeDone ?? false).toBe(maybeDone);
   });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Processes } from '../../src/cli/context.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
@@ -51,58 +51,45 @@ async function scene(held: Held) {
 
 test('Ctrl-C at a question: exit 130, nothing was changed, and no word of a defect', async () => {
   const server = await createReferenceServer({ now: () => NOW });
+  onTestFinished(() => server.close());
   const stderr = recordedStream();
   let tellStop: TellStop | undefined;
-  const onStop = (tell: TellStop): void => {
-    tellStop = tell;
-  };
-  let asked: (() => void) | undefined;
-  const question = new Promise<void>((resolve) => {
-    asked = resolve;
+  const question = Promise.withResolvers<void>();
+  const world = commandWorld(connectionTo(server), {
+    stderr,
+    onStop: (tell) => {
+      tellStop = tell;
+    },
+    ask: () => {
+      question.resolve();
+      return new Promise(() => undefined);
+    },
   });
-  const ask = async (): Promise<string> => {
-    asked?.();
-    return new Promise<string>(() => undefined);
-  };
-  const world = commandWorld(connectionTo(server), { stderr, onStop, ask });
   await world.run('--offline', ...LINK);
   const before = stderr.text.length;
   void world.run('--offline', 'delete', '--all');
-  await question;
+  await question.promise;
   expect(tellStop?.('interrupted')).toBe(130);
   expect(stderr.text.slice(before)).toBe('error: Interrupted.\n  why: Nothing was changed.\n');
-  await server.close();
 });
 
 describe('row 44: a command that is stopped while it waits for an answer', () => {
-  test.each<[string, Held, (id: string) => string[], (id: string) => object]>([
-    ['reserve', 'POST', () => LINK, () => ({ fix: 'slices-conn --offline list', reservation: null })],
-    [
-      'update',
-      'PUT',
-      (id) => ['update', id, '--bandwidth', '2G'],
-      (id) => ({ fix: `slices-conn --offline show ${id}`, reservation: id }),
-    ],
-    [
-      'delete',
-      'DELETE',
-      (id) => ['delete', '--yes', id],
-      (id) => ({ fix: `slices-conn --offline show ${id}`, reservation: id }),
-    ],
-  ])('%s: it may have taken effect, and `list` shows the outcome', async (_, held, args, facts) => {
+  test.each<[Exclude<Held, 'GET'>, string[], string, string[]]>([
+    ['POST', LINK, 'list', ['scheduled', 'scheduled']],
+    ['PUT', ['update', 'ID', '--bandwidth', '2G'], 'show ID', ['scheduled']],
+    ['DELETE', ['delete', '--yes', 'ID'], 'show ID', ['deleted']],
+  ])('%s of %j: it may have taken effect, and `list` shows the outcome', async (held, words, fix, states) => {
     const { world, id, stopped } = await scene(held);
-    const said = { why: expect.stringContaining('may have taken effect'), maybeDone: true, retryable: false };
-    expect(reportOf(await stopped('interrupted', '--json', ...args(id)))).toMatchObject({
-      ...said,
-      ...facts(id),
-      code: 'interrupted',
-      exitCode: 130,
+    const args = words.map((word) => word.replace('ID', id));
+    expect(reportOf(await stopped('interrupted', '--json', ...args))).toMatchObject({
+      ...{ code: 'interrupted', exitCode: 130, maybeDone: true, retryable: false },
+      why: expect.stringContaining('may have taken effect'),
+      fix: `slices-conn --offline ${fix.replace('ID', id)}`,
+      reservation: held === 'POST' ? null : id,
     });
     const { stdout } = await world.run('--offline', '--json', 'list', '--all');
-    const states = JSON.parse(stdout).items.map(({ state }: { state: string }) => state);
-    expect(states.toSorted()).toEqual(
-      { POST: ['scheduled', 'scheduled'], PUT: ['scheduled'], DELETE: ['deleted'], GET: [] }[held],
-    );
+    const found = JSON.parse(stdout).items.map(({ state }: { state: string }) => state);
+    expect(found.toSorted()).toEqual(states);
   });
 
   test('SIGTERM, without --json: exit 143', async () => {

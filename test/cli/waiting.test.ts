@@ -13,7 +13,7 @@ const folder = temporaryFolder();
 const temporary = { config: folder, state: folder, cache: folder };
 const never = (): Promise<never> => new Promise(() => undefined);
 const token = tokenOf(async () => 'token');
-const stuckCommand = { origin: 'command', where: 'slices experiment jwt demo', get: never } as const;
+const STUCK = { origin: 'command', where: 'slices experiment jwt demo', get: never } as const;
 /** What a service says whose clock is asked for. */
 const keys = async (): Promise<Response> => Response.json({ keys: [] });
 /** A connection's parts, with one way in place of two. */
@@ -24,21 +24,11 @@ test.each<[string, Partial<Parts>, Changes, string[]]>([
   ['127.0.0.1:4280', {}, {}, ['sites']],
   ["the built-in server's data", {}, {}, ['--offline', 'sites']],
   ['the user token', { userToken: { ...token, get: never } }, {}, ['sites']],
+  ['the user token of x y', { userToken: { origin: 'command', where: 'x y', get: never } }, {}, ['sites']],
+  [`the experiment token of ${STUCK.where}`, { fetch: keys, experimentToken: STUCK }, {}, ['list']],
   [
-    'the user token of slices auth id-token',
-    { userToken: { origin: 'command', where: 'slices auth id-token', get: never } },
-    {},
-    ['sites'],
-  ],
-  [
-    'the experiment token of slices experiment jwt demo',
-    { fetch: keys, experimentToken: stuckCommand },
-    {},
-    ['list'],
-  ],
-  [
-    'the experiment token of slices experiment jwt demo',
-    { fetch: keys, experimentTokenFrom: () => stuckCommand },
+    `the experiment token of ${STUCK.where}`,
+    { fetch: keys, experimentTokenFrom: () => STUCK },
     {},
     ['--experiment', 'demo', 'list'],
   ],

@@ -1,7 +1,8 @@
-import type { CiRule, CiRuleRequestBody } from '../../contract/ci-rules.ts';
+import * as v from 'valibot';
+import { type CiRule, CiRuleRequest, type CiRuleRequestBody } from '../../contract/ci-rules.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
-import { formatInstant, parseInstant } from '../../contract/instants.ts';
+import { formatInstant } from '../../contract/instants.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import { ADDRESSES } from '../../session/profiles/profile.ts';
 import { GROUP_VARIABLES, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
@@ -10,9 +11,10 @@ import { parseTime } from '../../words/typed-time.ts';
 import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
+import { answeredTime } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
-import { shortTime, type TimeContext, timeTeller } from '../times.ts';
+import { shortTime, timeTeller } from '../times.ts';
 
 const ADD_OPTIONS = {
   github: {
@@ -51,14 +53,14 @@ export const add: CommandFile = {
 /** Lets the jobs of a repository act as the user in the experiment. */
 async function addCiRule(context: Context, _args: readonly string[], flags: CiFlags): Promise<void> {
   const { session, output, clock } = context;
-  const request = requestOf(flags);
+  const asked = requestOf(flags);
   const shown = await clock.times();
-  if (flags.end !== undefined)
-    request.expires_at = formatInstant(parseTime(flags.end, shown, { isEnd: true }));
+  const { end } = flags;
+  const expires_at = end === undefined ? undefined : formatInstant(parseTime(end, shown, { isEnd: true }));
   const opened = await session();
   const { id, name } = await opened.experiment();
-  const rule = await opened.portal.addCiRule(id, request);
-  const until = timeTeller(shown)(parseInstant(rule.expires_at) ?? 0);
+  const rule = await opened.portal.addCiRule(id, { ...asked, expires_at });
+  const until = answeredTime(rule.expires_at, timeTeller(shown));
   const variables = variablesOf(opened.profile, name);
   await output.result({ rule, variables }, ({ columns = Number.POSITIVE_INFINITY }) => {
     const lines = Object.entries(variables).map(([variable, value]) => `  ${variable}=${value}`);
@@ -96,53 +98,22 @@ function variablesOf(profile: Profile, experiment: string): Readonly<Record<stri
   return { ...found, SLICES_CONN_EXPERIMENT: experiment };
 }
 
-/** @throws Failure `usage` for flags that make no rule */
+/** @throws Failure `usage` for flags that make no rule: the service would refuse it with the same words */
 function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRuleRequestBody {
   const repository = github ?? gitlab;
   if (repository === undefined)
     throw new Failure('usage', '--github or --gitlab is missing.', { fix: EXAMPLE });
-  checkRepository(github === undefined ? 'gitlab' : 'github', repository);
-  if (ref === undefined && environment === undefined) {
-    throw new Failure('usage', '--ref or --environment is missing.', {
-      why: 'Otherwise the jobs of every branch and pull request would act as you.',
-      fix: EXAMPLE,
-    });
-  }
-  if (refType !== undefined && ref === undefined) {
-    throw new Failure('usage', '--ref-type needs --ref.', {
-      why: '--ref-type says whether --ref is a branch or a tag.',
-    });
-  }
-  if (github !== undefined && ref !== undefined && !ref.startsWith('refs/')) {
-    throw new Failure('usage', 'On GitHub --ref must be the whole name of a branch or tag.', {
-      why: 'A branch is refs/heads/NAME, a tag refs/tags/NAME.',
-      fix: { ref: `refs/heads/${ref}` },
-    });
-  }
-  const [, kind, name = ''] = (gitlab !== undefined && /^refs\/(heads|tags)\/(.*)$/s.exec(ref ?? '')) || [];
-  if (kind !== undefined) {
-    throw new Failure('usage', 'On GitLab --ref must be the name of a branch or tag alone.', {
-      why: `No job has the ref ${ref} there.`,
-      fix: { ref: name, refType: kind === 'tags' ? 'tag' : undefined },
-    });
-  }
-  return {
+  const isBranch = gitlab !== undefined && ref !== undefined;
+  const request = {
     ci: github === undefined ? 'gitlab' : 'github',
     repository,
     ref,
-    ref_type: gitlab === undefined || ref === undefined ? undefined : (refType ?? 'branch'),
+    ref_type: refType ?? (isBranch ? 'branch' : undefined),
     environment,
-  };
-}
-
-/** Checks that a repository is not given by its address. @throws Failure `usage` with the name that is meant */
-function checkRepository(flag: 'github' | 'gitlab', text: string): void {
-  const [, path] = /^(?:https?:\/\/[^/]+\/|git@[^:]+:)(.+?)(?:\.git)?\/?$/.exec(text) ?? [];
-  if (path === undefined) return;
-  throw new Failure('usage', `--${flag} takes the name of a repository. Did you mean ${path}?`, {
-    why: `${JSON.stringify(text)} is its address.`,
-    fix: { [flag]: path },
-  });
+  } as const;
+  const { issues } = v.safeParse(CiRuleRequest, request);
+  if (issues) throw new Failure('usage', issues[0].message, { fix: EXAMPLE });
+  return request;
 }
 
 const EXAMPLE = 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main';
@@ -159,7 +130,13 @@ async function listCiRules({ session, output, clock: { times } }: Context): Prom
   await output.result({ items }, (print) => {
     if (items.length === 0) return 'No jobs of a CI act in this experiment.\n';
     const head = ['id', 'jobs of', 'act as', `until (${context.zone})`];
-    const rows = items.map((rule) => [rule.id, jobsOf(rule), rule.user_name, endOf(rule, context)]);
+    const tell = (instant: number): string => shortTime(instant, context);
+    const rows = items.map((rule) => [
+      rule.id,
+      jobsOf(rule),
+      rule.user_name,
+      answeredTime(rule.expires_at, tell),
+    ]);
     return print.tableOrCards(head, rows);
   });
 }
@@ -189,9 +166,4 @@ async function removeCiRule({ session, output }: Context, [wanted = '']: readonl
 function jobsOf({ repository, ref, ref_type: type, environment }: CiRule): string {
   const on = ref === null ? '' : ` on ${type === null ? '' : `${type} `}${ref}`;
   return `${repository}${on}${environment === null ? '' : ` in environment ${environment}`}`;
-}
-
-function endOf({ expires_at }: CiRule, context: TimeContext): string {
-  const instant = parseInstant(expires_at);
-  return instant === undefined ? expires_at : shortTime(instant, context);
 }

@@ -60,13 +60,7 @@ export async function run(context: Context, [address]: readonly string[], flags:
   if (flags.ci) return loginForMachine(context, session, flags);
   const account = loginOf(session);
   if (!flags.force) await confirmAgain(context, session, account);
-  const host = hostOf(session);
-  const started = await context.output.waitFor(host, () => account.startLogin());
-  await announce(context, started, flags);
-  const tokens = await context.output.waitFor('the code to be entered', () =>
-    decided(started, flags.wait, context.typed),
-  );
-  await account.keep(tokens);
+  await account.keep(await loggedIn(context, session, flags, () => account.startLogin()));
   context.processes.ifStopped({ why: 'You are logged in.' });
   if (profile !== undefined) await chooseProfile(context.output, await openProfiles(context), profile);
   const { userToken } = session.connection;
@@ -122,14 +116,11 @@ async function loginWithSlices(
 
 /** Prints a machine's refresh token, once (cli/README.md, "Environment"). The login here stays as it is. */
 async function loginForMachine(context: Context, session: Session, flags: Flags): Promise<void> {
-  const { output, typed, clock } = context;
+  const { output, clock } = context;
   const { machineLogin: machine } = session.connection;
   if (!machine) throw needsNoLogin(session);
-  const host = hostOf(session);
-  const started = await output.waitFor(host, () => machine.start());
-  await announce(context, started, flags);
-  const tokens = await output.waitFor('the code to be entered', () => decided(started, flags.wait, typed));
-  const { refreshToken, expiresAt } = await output.waitFor(host, () => machine.check(tokens));
+  const tokens = await loggedIn(context, session, flags, () => machine.start());
+  const { refreshToken, expiresAt } = await output.waitFor(hostOf(session), () => machine.check(tokens));
   const token = refreshToken.reveal();
   const until = expiresAt === undefined ? 'it expires' : timeTeller(await clock.times())(expiresAt);
   output.text(
@@ -164,6 +155,18 @@ function needsNoLogin({ profile }: Session): Failure {
   return new Failure('usage', 'The built-in server needs no login.', {
     why: 'With --offline you are its lead already.',
   });
+}
+
+/** Starts a login, and waits until its code was entered. */
+async function loggedIn(
+  context: Context,
+  session: Session,
+  flags: Flags,
+  start: () => Promise<DeviceLogin>,
+): Promise<IssuedTokens> {
+  const started = await context.output.waitFor(hostOf(session), start);
+  await announce(context, started, flags);
+  return context.output.waitFor('the code to be entered', () => decided(started, flags.wait, context.typed));
 }
 
 /** Prints the address and the code on stderr, with `--quiet` too: without them the user can't log in. */

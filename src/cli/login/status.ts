@@ -74,30 +74,24 @@ export async function showStatus(
   const roles = told instanceof Failure ? null : rolesIn(told);
   const used = told instanceof Failure ? told : await experimentInUse(context, session, told.experiments);
   const experiment = used instanceof Failure ? null : used;
+  // Without a portal the experiment's token says when it ends.
+  const ends =
+    profile.portalUrl === undefined && !(told instanceof Failure) && told.experiments[0]?.expires_at;
   const value = { profile: profile.name, addresses, sub, name, roles, experiment, tokens: listed };
   await context.output.result(value, (print) => {
     const tell = timeTeller(times);
-    const unknown = (reason: string): CardLine[] => [['roles', `not known: ${reason}`]];
     const lines: CardLine[] = [
       ['profile', profile.name],
-      ...(told instanceof Failure ? unknown(told.message) : roleLines(rolesIn(told), context)),
+      ...(told instanceof Failure
+        ? [['roles', `not known: ${told.message}`] as const]
+        : roleLines(rolesIn(told), context)),
       ...(used === told ? [] : [inUseLine(used)]),
-      ...endLine(session, told, tell),
+      ...(ends ? [['  until', tell(Date.parse(ends))] as const] : []),
       ...tokens.flatMap((token) => linesOf(token, tell)),
     ];
     const as = name === null ? '' : ` as ${print.paint.bold(escapeText(name))}`;
     return print.card(`Logged in to ${print.paint.bold(profile.baseUrl)}${as}`, lines);
   });
-}
-
-/** Without a portal: when the experiment ends, as its token says. */
-function endLine(
-  { profile }: Session,
-  told: Memberships | Failure,
-  tell: (instant: number) => string,
-): CardLine[] {
-  const [only] = profile.portalUrl === undefined && !(told instanceof Failure) ? told.experiments : [];
-  return only?.expires_at ? [['  until', tell(Date.parse(only.expires_at))]] : [];
 }
 
 /** The user token, wherever it is from. @throws Failure `token_expired`, `not_logged_in` */

@@ -1,4 +1,5 @@
 import { shellWord } from '../../contract/failure.ts';
+import { withoutTokens } from '../../contract/secret.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
 import { type AdviceShell, partFor, quoted, shellOf, UNIX_PARTS, type UnixPart } from './shells.ts';
 
@@ -67,7 +68,13 @@ export function asStarted({ program, shell }: Started, text: string): string {
 /** Members of printed objects that hold advice. */
 const ADVISING: readonly string[] = ['again', 'command', 'fix', 'why'];
 
-/** A member of a printed object; advice is {@link asStarted}. */
-export function memberAsStarted(started: Started, name: string, value: unknown): unknown {
-  return typeof value === 'string' && ADVISING.includes(name) ? asStarted(started, value) : value;
+/** Turns the texts of a printed object into what is printed: advice {@link asStarted}, and tokens masked. */
+export function printedMember(
+  started: Started,
+  mask: (text: string) => string = withoutTokens,
+): (name: string, value: unknown) => unknown {
+  return (name, value) => {
+    if (typeof value !== 'string') return value;
+    return mask(ADVISING.includes(name) ? asStarted(started, value) : value);
+  };
 }

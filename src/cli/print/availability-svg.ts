@@ -50,6 +50,9 @@ text { fill: #e6edf3 }
 .none { fill: #f85149 }
 }`;
 
+/** What is free for some of the time. */
+const HATCHED = 'fill="url(#availability-hatch)"';
+
 /** The position of an instant, and of a bandwidth in a plot, from its upper left corner. */
 interface Scale {
   x: (instant: number) => number;
@@ -76,10 +79,10 @@ export function availabilitySvg(view: AvailabilityView): string {
   const routes = routesText(links);
   const height = legendTop + 28 + routes.length * 18;
   const hasNone = links.some(({ items }) => items.some(({ vlans }) => vlans === 0));
-  const legend: [string, string][] = [
-    ['free', 'free throughout'],
-    ['partly', 'free for part of the time'],
-    ...(hasNone ? [['none', 'no VLAN free'] satisfies [string, string]] : []),
+  const legend = [
+    ['class="free"', 'free throughout'],
+    [HATCHED, 'free for part of the time'],
+    ...(hasNone ? [['class="none"', 'no VLAN free']] : []),
   ];
   const body = [
     `<rect class="back" width="${WIDTH}" height="${height}"/>`,
@@ -87,8 +90,8 @@ export function availabilitySvg(view: AvailabilityView): string {
     `<text class="aside" x="16" y="48">${xml(only && !another ? `${period}; ${vlansText(only.items)}` : period)}</text>`,
     ...links.map((one, at) => panel(one, view, top + at * PANEL_HEIGHT - (another ? 0 : 24), !another)),
     ...legend.map(
-      ([name, text], at) =>
-        `<g transform="translate(${LEFT + at * 180} ${legendTop})">${swatch(name)}<text x="20" y="11">${text}</text></g>`,
+      ([fill, text], at) =>
+        `<g transform="translate(${LEFT + at * 180} ${legendTop})"><rect ${fill} width="14" height="14"/><text x="20" y="11">${text}</text></g>`,
     ),
     ...routes.map(
       (text, at) =>
@@ -151,7 +154,7 @@ function panel(
   return [
     `<g transform="translate(0 ${top})">${isAlone ? '' : heading}<g transform="translate(${LEFT} 32)">`,
     ...grid,
-    `<path fill="url(#availability-hatch)" d="${area(items, 'bandwidth_max', scale)}"/>`,
+    `<path ${HATCHED} d="${area(items, 'bandwidth_max', scale)}"/>`,
     `<path class="free" d="${area(items, 'bandwidth', scale)}"/>`,
     ...base,
     ...withoutVlans(items, scale),
@@ -187,11 +190,6 @@ function withoutVlans(items: readonly AvailablePart[], { x }: Scale): string[] {
   });
 }
 
-function swatch(name: string): string {
-  const fill = name === 'partly' ? 'fill="url(#availability-hatch)"' : `class="${name}"`;
-  return `<rect ${fill} width="14" height="14"/>`;
-}
-
 /** The picture of a link in words. */
 function description(name: string, capacity: number, items: readonly AvailablePart[]): string {
   const least = Math.min(...items.map(({ bandwidth }) => bandwidth));
@@ -215,14 +213,7 @@ function round(value: number): number {
 
 /** Any text as character data of XML, which can't hold control characters and halves of characters. */
 function xml(text: string): string {
-  const ENTITIES: Readonly<Record<string, string>> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-    "'": '&#39;',
-  };
   return escapeText(text.toWellFormed())
-    .replace(/[&<>"']/g, (found) => ENTITIES[found] ?? found)
+    .replace(/[&<>"']/g, (found) => `&#${found.charCodeAt(0)};`)
     .replace(/[\ufffe\uffff]/g, '\ufffd');
 }

@@ -34,41 +34,38 @@ export function requestResult(request: ReservationRequest): object {
   };
 }
 
+/** What a card says beside the reservation. */
+interface CardContext {
+  times: TimeContext;
+  /** The command's, to print its name beside the id. */
+  experiment?: NamedExperiment;
+  /** Further lines about the period. */
+  more?: readonly CardLine[];
+  /** The reservation before an update: what has changed is shown as old → new. */
+  before?: Reservation;
+}
+
 /**
  * A reservation for people: what was booked, its four tags, and whether it is proven.
  *
  * @param verb what happened, such as "Reserved"
- * @param context `experiment`: of the command, to print its name beside the id; `more`: further lines
- *   about the period; `before`: the reservation before an update: what has changed is shown as old → new
  */
 export function reservationCard(
   print: Printer,
   verb: string,
   proven: ProvenReservation,
-  context: {
-    times: TimeContext;
-    experiment?: NamedExperiment;
-    more?: readonly CardLine[];
-    before?: Reservation;
-  },
+  context: CardContext,
 ): string {
   const { reservation, verified, claims } = proven;
-  const { times, experiment, more = [], before = reservation } = context;
+  const { before = reservation } = context;
   const { paint } = print;
-  const { bandwidth } = reservation;
-  const title = `${verb} ${paint.bold(escapeText(linkName(reservation)))}, ${bandwidthChange(before.bandwidth, bandwidth)}`;
-  const lines: CardLine[] = [
-    ['id', reservation.id],
-    ...textLines(reservation, before),
-    ...periodLines(reservation, times, before),
-    ...more,
-    ...linkEnds(reservation).map(({ site, sTag, cTag }, at): CardLine => {
-      const was = linkEnds(before)[at];
-      return [site, `S-tag ${changeText(was?.sTag, sTag)}   C-tag ${changeText(was?.cTag, cTag)}`];
-    }),
-    ...routeLines(reservation),
-    experimentLine(reservation, experiment),
-  ];
+  const rate = bandwidthChange(before.bandwidth, reservation.bandwidth);
+  const title = `${verb} ${paint.bold(escapeText(linkName(reservation)))}, ${rate}`;
+  const ends = linkEnds(reservation).map(({ site, sTag, cTag }, at): CardLine => {
+    const was = linkEnds(before)[at];
+    return [site, `S-tag ${changeText(was?.sTag, sTag)}   C-tag ${changeText(was?.cTag, cTag)}`];
+  });
+  const lines: CardLine[] = [['id', reservation.id], ...bookedLines(reservation, context, ends)];
   const proof = verified
     ? `  ${paint.green('verified')}: signed by ${escapeText(claims?.iss ?? '')}\n`
     : `  ${paint.yellow('not verified')}: the service did not sign it\n`;
@@ -76,25 +73,29 @@ export function reservationCard(
 }
 
 /** The result of a dry run for people, without id and tags: a later booking can get others. */
-export function rehearsalCard(
-  print: Printer,
+export function rehearsalCard(print: Printer, reservation: Reservation, context: CardContext): string {
+  const rate = formatBandwidth(reservation.bandwidth);
+  const title = `Would be accepted: ${print.paint.bold(escapeText(linkName(reservation)))}, ${rate}`;
+  return `${print.card(title, bookedLines(reservation, context))}  nothing was booked\n`;
+}
+
+/** @param ends the lines of the tags at each end */
+function bookedLines(
   reservation: Reservation,
-  {
-    times,
-    experiment,
-    more = [],
-  }: { times: TimeContext; experiment: NamedExperiment; more?: readonly CardLine[] },
-): string {
-  const { bandwidth } = reservation;
-  const title = `Would be accepted: ${print.paint.bold(escapeText(linkName(reservation)))}, ${formatBandwidth(bandwidth)}`;
-  const lines: CardLine[] = [
-    ...textLines(reservation),
-    ...periodLines(reservation, times),
+  { times, experiment, more = [], before = reservation }: CardContext,
+  ends: readonly CardLine[] = [],
+): CardLine[] {
+  const isNamed = experiment?.id === reservation.experiment_id && experiment.name;
+  const id = reservation.experiment_id;
+  return [
+    ...textLines(reservation, before),
+    ...periodLines(reservation, times, before),
     ...more,
-    ...routeLines(reservation),
-    experimentLine(reservation, experiment),
+    ...ends,
+    // Nothing has to be configured at the sites on the way.
+    ...(reservation.via ? [['route', routeName(reservation)] as const] : []),
+    ['experiment', isNamed ? `${experiment.name} (${id})` : id],
   ];
-  return `${print.card(title, lines)}  nothing was booked\n`;
 }
 
 /** A value, with what it was where that differs. @example changeText(100, 103) // '100 → 103' */
@@ -102,7 +103,7 @@ function changeText(before: string | number | undefined, after: string | number)
   return before === after || before === undefined ? String(after) : `${before} → ${after}`;
 }
 
-function textLines(reservation: Reservation, before = reservation): CardLine[] {
+function textLines(reservation: Reservation, before: Reservation): CardLine[] {
   return RESERVATION_TEXTS.flatMap((text): CardLine[] => {
     const [was, value] = [before[text], reservation[text]];
     if (was === undefined && value === undefined) return [];
@@ -110,16 +111,11 @@ function textLines(reservation: Reservation, before = reservation): CardLine[] {
   });
 }
 
-/** The sites on the way, where there are any: nothing has to be configured there. */
-function routeLines(reservation: Reservation): CardLine[] {
-  return reservation.via ? [['route', routeName(reservation)]] : [];
-}
-
 /** Printed in place of a text that a reservation did not have before an update, or has no more. */
 const NOTHING = '(none)';
 
 /** A period, with its duration while it lies ahead. */
-function periodLines(reservation: Reservation, times: TimeContext, before = reservation): CardLine[] {
+function periodLines(reservation: Reservation, times: TimeContext, before: Reservation): CardLine[] {
   const [was, { start, end }] = [periodOf(before), periodOf(reservation)];
   const tell = timeTeller(times);
   const line = (old: number, at: number, aside?: string): string => {
@@ -139,12 +135,6 @@ function periodLines(reservation: Reservation, times: TimeContext, before = rese
 export interface NamedExperiment {
   id: string | undefined;
   name: string | undefined;
-}
-
-/** The experiment of a reservation; its name too, where it is the named experiment. */
-function experimentLine({ experiment_id }: Reservation, experiment: NamedExperiment | undefined): CardLine {
-  const isNamed = experiment?.id === experiment_id && experiment.name;
-  return ['experiment', isNamed ? `${experiment.name} (${experiment_id})` : experiment_id];
 }
 
 /** The printed members of a project or experiment; an empty text where the portal did not send it. */
@@ -184,19 +174,16 @@ export function directoryTable(
   const rows = items.map(({ id, name, role, expires_at }) => [
     `${name || UNKNOWN}${inUse === id ? IN_USE : ''}`,
     role || UNKNOWN,
-    expiryText(expires_at, (instant) => shortTime(instant, times)),
+    answeredTime(expires_at, (instant) => shortTime(instant, times)),
     id,
   ]);
-  // An id that is cut says nothing: on a narrow terminal the names stand alone, and where they don't fit either, as cards.
-  const short = rows.map((row) => row.slice(0, 3));
-  return print.fits(head, rows) || !print.fits(head.slice(0, 3), short)
-    ? print.tableOrCards(head, rows)
-    : print.table(head.slice(0, 3), short);
+  return print.tableOrCards(head, rows);
 }
 
-function expiryText(expires_at: string, tell: (instant: number) => string): string {
-  const instant = parseInstant(expires_at, 'utc-if-absent');
-  return instant === undefined ? expires_at || UNKNOWN : tell(instant);
+/** A time of an answer, for people; one that can't be read stays as it is. */
+export function answeredTime(text: string, tell: (instant: number) => string): string {
+  const instant = parseInstant(text, 'utc-if-absent');
+  return instant === undefined ? text || UNKNOWN : tell(instant);
 }
 
 /** One project or experiment for people. @param project the experiment's, to print its name beside the id */
@@ -212,7 +199,7 @@ export function directoryCard(
   const lines: CardLine[] = [
     ['id', id],
     ['role', role || UNKNOWN],
-    ['expires', expiryText(expires_at, (at) => tell(at, endAside(at, distanceIn(at, times), times)))],
+    ['expires', answeredTime(expires_at, (at) => tell(at, endAside(at, distanceIn(at, times), times)))],
   ];
   const projectName = project?.id === project_id && project?.name;
   if (project_id) lines.push(['project', projectName ? `${projectName} (${project_id})` : project_id]);

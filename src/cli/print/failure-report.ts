@@ -2,11 +2,11 @@ import { asFailure, type Failure, type FailureFacts } from '../../contract/failu
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { nextStep, withServices } from '../advice.ts';
-import { type CommandLine, retyped, servicesIn } from '../command-line.ts';
+import { type CommandLine, isTyped, retyped, servicesIn } from '../command-line.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import { continued, pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
-import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
+import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
 import { commandOf, offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
@@ -14,10 +14,10 @@ import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts'
 /** How a failure is printed. */
 export interface ReportOptions {
   stderr: TextStream;
-  json: boolean;
-  /** Show where in the program it happened. */
-  debug: boolean;
-  /** The typed command, which advice may change; advised commands repeat its flags that choose the services. */
+  /**
+   * The typed command, which advice may change; advised commands repeat its flags that choose the services. `--json` and
+   * `--debug`, which says where in the program it happened, count wherever they stand.
+   */
   typed: CommandLine;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
   started?: Started;
@@ -33,7 +33,7 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, json, debug, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
+  { stderr, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
   const { code, message } = failure;
@@ -44,8 +44,9 @@ export function reportFailure(
   const fix = first ? commandOf(typed, first) : wholeAdvice(typed, advised);
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   const origin = code === 'bug' ? facts.cause : error;
-  if (debug && origin instanceof Error) stderr.write(`${escapeLines(withoutTokens(origin.stack ?? ''))}\n`);
-  if (!json) {
+  if (isTyped(typed, 'debug') && origin instanceof Error)
+    stderr.write(`${escapeLines(withoutTokens(origin.stack ?? ''))}\n`);
+  if (!isTyped(typed, 'json')) {
     const toType = (text: string): string => shown(asStarted(started, text));
     const zoned = times ? timesIn(times) : UTC_TIMES;
     const columns = (stderr.isTerminal && stderr.columns) || Number.POSITIVE_INFINITY;
@@ -90,7 +91,7 @@ export function reportFailure(
       items: facts.items,
     },
   };
-  stderr.write(`${jsonText(report, (name, value) => masked(memberAsStarted(started, name, value)))}\n`);
+  stderr.write(`${jsonText(report, printedMember(started))}\n`);
   return exitCode;
 }
 
@@ -137,8 +138,4 @@ function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string |
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */
 function shown(text: string): string {
   return escapeText(withoutTokens(text));
-}
-
-function masked(value: unknown): unknown {
-  return typeof value === 'string' ? withoutTokens(value) : value;
 }

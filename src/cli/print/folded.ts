@@ -1,5 +1,5 @@
-/** Words in lines of at most so many columns; a longer word has a line of its own. */
-export function folded(text: string, width: number, words = /\S+/g): string[] {
+/** Words in lines of at most so many columns; a longer word has a line of its own. Gaps of several blanks stay within a line. */
+export function folded(text: string, width: number, words = /\S+(?: +(?= ))?/g): string[] {
   const lines: string[] = [];
   for (const word of text.match(words) ?? []) {
     const last = lines.at(-1);

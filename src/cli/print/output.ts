@@ -3,7 +3,7 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
 import { type ServiceFlags, withServices } from '../advice.ts';
-import { asStarted, BY_NAME, memberAsStarted, type Started } from './as-started.ts';
+import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
@@ -15,8 +15,6 @@ export interface TextStream {
   isTerminal: boolean;
   /** Columns of the terminal; undefined without a terminal. */
   columns: number | undefined;
-  /** Lines of the terminal; undefined without a terminal. */
-  rows?: number;
 }
 
 /** The streams and format of a command's output. */
@@ -26,8 +24,8 @@ export interface OutputOptions {
   json: boolean;
   /** Silences notices; never results or errors. */
   quiet: boolean;
-  /** Whether each stream is coloured. */
-  color: { stdout: boolean; stderr: boolean };
+  /** Whether results are coloured. */
+  color: boolean;
   /** Whether stdout is ASCII only, as under `TERM=dumb`. Default: false. */
   ascii?: boolean;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
@@ -132,11 +130,8 @@ export class Output {
   async result(value: object, render: (print: Printer) => string): Promise<void> {
     const { json, started } = this.#options;
     const mask = 'claims' in value ? (text: string) => text : withoutTokens;
-    const masked = (name: string, found: unknown) => {
-      const said = memberAsStarted(started, name, found);
-      return typeof said === 'string' ? mask(said) : said;
-    };
-    this.#write(json ? `${jsonText(value, masked)}\n` : mask(await this.#rendered(render)));
+    const object = (): string => `${jsonText(value, printedMember(started, mask))}\n`;
+    this.#write(json ? object() : mask(await this.#rendered(render)));
   }
 
   /** Prints a result of any length: a JSON object with `items`, or the text of `render` for each portion. */
@@ -179,9 +174,7 @@ export class Output {
       import('chalk'),
       stdout.isTerminal ? import('cli-table3') : undefined,
     ]);
-    return render(
-      new Printer(new Chalk({ level: color.stdout ? 1 : 0 }), stdout, { ascii, table: table?.default }),
-    );
+    return render(new Printer(new Chalk({ level: color ? 1 : 0 }), stdout, { ascii, table: table?.default }));
   }
 }
 
@@ -227,11 +220,6 @@ export class Printer {
   /** Columns of the terminal; undefined without a terminal. */
   get columns(): number | undefined {
     return this.#stream.isTerminal ? this.#stream.columns : undefined;
-  }
-
-  /** Lines of the terminal; undefined without a terminal. */
-  get rows(): number | undefined {
-    return this.#stream.isTerminal ? this.#stream.rows : undefined;
   }
 
   /**
@@ -303,7 +291,7 @@ export class Printer {
 /** A card's value in lines broken between words; a command stays whole, to be pasted. */
 function valueLines(value: string, room: number): string[] {
   if (value.length <= room || room < LEAST_ROOM || /\bslices-conn /.test(value)) return [value];
-  return folded(value, room, /\S+(?: +(?= ))?/g);
+  return folded(value, room);
 }
 
 /** The fewest columns beside a card's labels in which values are broken. */
@@ -386,7 +374,7 @@ export type ColorChoice = (typeof COLOR_CHOICES)[number];
  * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a
  * terminal that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
  */
-export function wantsColor(choice: ColorChoice, env: Variables, isTerminal: boolean): boolean {
+export function wantsColor(choice: ColorChoice = 'auto', env: Variables, isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always';
   if (env['NO_COLOR']) return false;
   const { FORCE_COLOR: force, CLICOLOR_FORCE: cliForce, TERM: term } = env;

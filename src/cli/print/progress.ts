@@ -26,29 +26,27 @@ interface Wait {
 /** How long a wait may take before it is shown, in milliseconds. */
 const SHOW_AFTER = 500;
 
-/** Options of {@link Progress}. */
-interface ProgressOptions {
-  /** Is called at the first wait that takes long; undefined where nothing is shown. */
-  open: OpenProgressLine | undefined;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-}
-
 /**
  * Shows on stderr what a command waits for, and how long already: `Waiting for 127.0.0.1:4280 (2 s)`. A wait
  * of less than half a second is not shown. Of several waits at once the first is shown, but a lock before all
  * others, since it says why they take long. The line keeps the process alive, so that {@link stop} is called at its end.
  */
 export class Progress {
-  readonly #options: ProgressOptions;
+  readonly #open: OpenProgressLine | undefined;
+  readonly #now: () => number;
   readonly #waits = new Set<Wait>();
   /** Questions that are being asked. */
   #questions = 0;
   #timer: NodeJS.Timeout | undefined;
   #line: ProgressLine | undefined;
 
-  constructor(options: ProgressOptions) {
-    this.#options = options;
+  /**
+   * @param open is called at the first wait that takes long; undefined where nothing is shown
+   * @param now milliseconds since the Unix epoch
+   */
+  constructor(open: OpenProgressLine | undefined, now: () => number) {
+    this.#open = open;
+    this.#now = now;
   }
 
   /**
@@ -57,19 +55,15 @@ export class Progress {
    * @param what completes "Waiting for …"
    */
   during<Result>(what: string, work: () => Promise<Result>): Promise<Result> {
-    return this.#during({ what, since: this.#options.now(), isLock: false }, work);
+    return this.#during({ what, since: this.#now(), isLock: false }, work);
   }
 
   /** The same lock; until another command releases it, that command is shown as what is waited for. */
   locks(underLock: UnderLock): UnderLock {
     return async (file, work) => {
       const begun = Promise.withResolvers<void>();
-      const wait = {
-        what: 'another slices-conn command to finish',
-        since: this.#options.now(),
-        isLock: true,
-      };
-      const shown = this.#during(wait, () => begun.promise);
+      const what = 'another slices-conn command to finish';
+      const shown = this.#during({ what, since: this.#now(), isLock: true }, () => begun.promise);
       try {
         return await underLock(file, () => {
           begun.resolve();
@@ -118,13 +112,13 @@ export class Progress {
   }
 
   #start(): void {
-    if (!this.#options.open || this.#timer || this.#questions > 0 || this.#waits.size === 0) return;
+    if (!this.#open || this.#timer || this.#questions > 0 || this.#waits.size === 0) return;
     const timer = setTimeout(() => void this.#show(timer), SHOW_AFTER).unref();
     this.#timer = timer;
   }
 
   async #show(timer: NodeJS.Timeout): Promise<void> {
-    this.#line ??= await this.#options.open?.(() => this.#what()).catch(() => undefined);
+    this.#line ??= await this.#open?.(() => this.#what()).catch(() => undefined);
     // The wait may be over meanwhile.
     if (this.#timer === timer) this.#line?.start();
   }
@@ -133,7 +127,7 @@ export class Progress {
     const waits = [...this.#waits];
     const wait = waits.find(({ isLock }) => isLock) ?? waits[0];
     if (!wait) return '';
-    const seconds = Math.floor((this.#options.now() - wait.since) / 1000);
+    const seconds = Math.floor((this.#now() - wait.since) / 1000);
     return `${wait.what} (${formatDuration(seconds * 1000)})`;
   }
 }

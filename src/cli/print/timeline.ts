@@ -11,25 +11,13 @@ import { columnAt, columnTicks, labelLine } from './time-axis.ts';
 
 type State = ListedReservation['state'];
 
-/** The characters of a timeline. */
-interface Glyphs {
-  /** A bar of each state; what has passed of an active one looks different. */
-  bars: Readonly<Record<State | 'passed', string>>;
-  empty: string;
-  tick: string;
-  now: string;
-  /** Points down to the present. */
-  pointer: string;
-  /** Between the sites of a link. */
-  between: string;
-}
-
-const GLYPHS: Glyphs = {
+/** The characters of a timeline: a bar of each state, where what has passed of an active one looks different; the ground; the present. */
+const GLYPHS = {
   bars: { passed: '▓', active: '█', scheduled: '▒', ended: '░', deleted: '×', unknown: '?' },
   ...{ empty: '·', tick: '┊', now: '│', pointer: '▼', between: '–' },
 };
 
-const ASCII_GLYPHS: Glyphs = {
+const ASCII_GLYPHS: typeof GLYPHS = {
   bars: { passed: '=', active: '#', scheduled: '+', ended: '-', deleted: 'x', unknown: '?' },
   ...{ empty: '.', tick: ':', now: '|', pointer: 'v', between: ' - ' },
 };
@@ -66,6 +54,7 @@ export function timeline(
   const glyphs = print.ascii ? ASCII_GLYPHS : GLYPHS;
   const { experiments, times, known, span = {} } = context;
   const { now } = times;
+  const { paint } = print;
   const rows = listed.map((one) => ({ ...one, period: knownPeriod(one.item) }));
   const window = windowOf(rows, now, span);
   const short = print.isTerminal ? shortIds(known.filter((id) => id !== null)) : undefined;
@@ -85,17 +74,27 @@ export function timeline(
   for (const { at } of ticks) ground[columnAt(at, window, count)] = glyphs.tick;
   if (present !== undefined) ground[present] = glyphs.now;
 
+  const background = (from: number, until: number): string => paint.dim(ground.slice(from, until).join(''));
+  const column = (instant: number): number =>
+    columnAt(Math.min(Math.max(instant, window.start), window.end - 1), window, count);
+  const barOf = ({ item: { state }, period }: Row): string => {
+    if (!period || period.start >= window.end || period.end <= window.start) return background(0, count);
+    const [first, last] = [column(period.start), column(period.end - 1)];
+    const begun = now >= window.end ? count : column(now);
+    const passed = state === 'active' ? Math.min(last + 1, Math.max(first, begun)) - first : 0;
+    const bar = glyphs.bars.passed.repeat(passed) + glyphs.bars[state].repeat(last + 1 - first - passed);
+    return background(0, first) + paint[STATE_COLORS[state]](bar) + background(last + 1, count);
+  };
   const lineOf = (row: Row, label: string): string => {
-    const bar = barOf(row, { window, count, now, ground, glyphs, print });
     const id = print.isTerminal || row.item.id === null ? '' : `  ${row.item.id}`;
-    return `${label}${bar}${escapeText(id)}\n`;
+    return `${label}${barOf(row)}${escapeText(id)}\n`;
   };
   const isOfSeveral = experiments.length > 1;
   const groups = experiments.flatMap(({ id, name = id ?? '' }) => {
     const own = rows.flatMap((row, at) =>
       isOfSeveral && row.experiment.id !== id ? [] : [lineOf(row, labels[at] ?? '')],
     );
-    return isOfSeveral && own.length > 0 ? [`${print.paint.bold(escapeText(name))}\n`, ...own] : own;
+    return isOfSeveral && own.length > 0 ? [`${paint.bold(escapeText(name))}\n`, ...own] : own;
   });
   const pointer = present === undefined ? [] : [pointerLine(present, count, context, glyphs)];
   const head = [labelLine(ticks, window, count), ...pointer];
@@ -124,7 +123,7 @@ interface LabelTexts {
   bandwidth: string;
 }
 
-function linkText(item: ListedReservation, { between }: Glyphs): Omit<LabelTexts, 'id'> {
+function linkText(item: ListedReservation, { between }: typeof GLYPHS): Omit<LabelTexts, 'id'> {
   const known = knownRequest(item);
   if (!known) return { link: '?', bandwidth: '' };
   const { bandwidth } = known;
@@ -139,12 +138,13 @@ function linkText(item: ListedReservation, { between }: Glyphs): Omit<LabelTexts
  */
 function labelsOf(texts: readonly LabelTexts[], width: number, isNamed: boolean): string[] {
   const columns = (members: readonly (keyof LabelTexts)[]): string[] => {
-    const shown = members.filter((member) => texts.some((one) => one[member] !== ''));
-    // Not spread: a list can be longer than arguments may be.
-    const widths = shown.map((member) => texts.reduce((most, one) => Math.max(most, one[member].length), 0));
+    const widths = members
+      // Not spread: a list can be longer than arguments may be.
+      .map((member) => [member, texts.reduce((most, one) => Math.max(most, one[member].length), 0)] as const)
+      .filter(([, width]) => width > 0);
     return texts.map((one) => {
-      const cells = shown.map((member, at) =>
-        member === 'bandwidth' ? one[member].padStart(widths[at] ?? 0) : one[member].padEnd(widths[at] ?? 0),
+      const cells = widths.map(([member, width]) =>
+        member === 'bandwidth' ? one[member].padStart(width) : one[member].padEnd(width),
       );
       return `${cells.join('  ')}   `;
     });
@@ -156,44 +156,20 @@ function labelsOf(texts: readonly LabelTexts[], width: number, isNamed: boolean)
   return room(links) >= FEWEST_COLUMNS ? links : columns(['id', 'bandwidth']);
 }
 
-/** The ground of a row. */
-interface Ground {
-  window: Period;
-  count: number;
-  now: number;
-  /** A row without a bar. */
-  ground: readonly string[];
-  glyphs: Glyphs;
-  print: Printer;
-}
-
-function barOf(
-  { item: { state }, period }: Row,
-  { window, count, now, ground, glyphs, print }: Ground,
-): string {
-  const { paint } = print;
-  const background = (from: number, until: number): string => paint.dim(ground.slice(from, until).join(''));
-  const isShown = period && period.start < window.end && period.end > window.start;
-  if (!isShown) return background(0, count);
-  const column = (instant: number): number =>
-    columnAt(Math.min(Math.max(instant, window.start), window.end - 1), window, count);
-  const [first, last] = [column(period.start), column(period.end - 1)];
-  const isPast = now >= window.end;
-  const passed =
-    state === 'active' ? Math.min(last + 1, Math.max(first, isPast ? count : column(now))) - first : 0;
-  const bar = glyphs.bars.passed.repeat(passed) + glyphs.bars[state].repeat(last + 1 - first - passed);
-  return background(0, first) + paint[STATE_COLORS[state]](bar) + background(last + 1, count);
-}
-
 /** The line that points to the present and tells the time, on the side where there is room. */
-function pointerLine(present: number, count: number, { times }: TableContext, { pointer }: Glyphs): string {
+function pointerLine(
+  present: number,
+  count: number,
+  { times }: TableContext,
+  { pointer }: typeof GLYPHS,
+): string {
   const text = `now ${clockText(times.now, clockOf(times.zone))}`;
   const isLeft = present + text.length + 2 > count;
   return isLeft ? `${text} ${pointer}`.padStart(present + 1) : `${' '.repeat(present)}${pointer} ${text}`;
 }
 
 /** Which bar means which state, of the states that are shown. */
-function legendOf(rows: readonly Row[], { paint }: Printer, { bars }: Glyphs): string {
+function legendOf(rows: readonly Row[], { paint }: Printer, { bars }: typeof GLYPHS): string {
   const shown = STATES.filter((state) => rows.some(({ item, period }) => period && item.state === state));
   const parts = shown.map((state) => {
     const bar = state === 'active' ? bars.passed + bars.active : bars[state];

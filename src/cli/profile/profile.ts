@@ -68,7 +68,11 @@ export const show: CommandFile = {
 /** Shows a profile, complete or not. No service is asked. */
 async function showProfile(context: Context, [wanted]: readonly string[]): Promise<void> {
   const profiles = await openProfiles(context);
-  await printProfile(context, profiles, profiles.inspect(wanted ?? chosenName(context, profiles)));
+  await printProfile(
+    context,
+    profiles,
+    profiles.inspect(wanted ?? profiles.activeName(wantedProfile(context.flags))),
+  );
 }
 
 /** `slices-conn profile use NAME`. */
@@ -146,10 +150,6 @@ function isChanged({ entries }: ProfileView): boolean {
   return KEY_NAMES.some((key) => entries[key].source === 'file');
 }
 
-function chosenName({ flags }: Context, profiles: Profiles): string {
-  return profiles.activeName(wantedProfile(flags));
-}
-
 /** @param isShort prints for people only the keys that a file or a variable sets */
 async function printProfile(
   context: Context,
@@ -162,7 +162,7 @@ async function printProfile(
   const sources = Object.fromEntries(KEY_NAMES.map((key) => [key, entries[key].source]));
   const isSet = (key: ProfileKey): boolean => ['file', 'environment'].includes(entries[key].source);
   const shown = isShort ? KEY_NAMES.filter(isSet) : KEY_NAMES;
-  const inUse = chosenName(context, profiles) === name ? ', in use' : '';
+  const inUse = profiles.activeName(wantedProfile(context.flags)) === name ? ', in use' : '';
   await context.output.result({ profile: { name, ...profile }, sources }, (print) =>
     print.card(
       `Profile ${print.paint.bold(escapeText(name))}${inUse}`,
@@ -189,32 +189,25 @@ export function parseAssignments(words: readonly string[]): ProfileChange {
   const values = new Map<ProfileKey, unknown>();
   const unset: ProfileKey[] = [];
   for (const word of words) {
-    const { key, typed } = parseAssignment(word);
+    const [key = '', ...parts] = word.split('=');
+    if (!isProfileKey(key)) throw unknownKey(key);
+    if (parts.length === 0) {
+      throw new Failure('usage', `No value is given for ${key}.`, {
+        why: `Write ${key}=VALUE, or ${key}= to unset it.`,
+        fix: HELP,
+      });
+    }
     if (values.has(key) || unset.includes(key)) {
       throw new Failure('usage', `The key ${key} is given twice.`, { fix: HELP });
     }
+    const typed = parts.join('=');
+    const value = readValue(key, typed);
+    const why = typed === '' ? undefined : valueFault(key, value);
+    if (why !== undefined) throw new Failure('usage', `This is not a value for ${key}.`, { why, fix: HELP });
     if (typed === '') unset.push(key);
-    else values.set(key, readChecked(key, typed));
+    else values.set(key, value);
   }
   return { set: v.parse(Settings, Object.fromEntries(values)), unset };
-}
-
-function parseAssignment(word: string): { key: ProfileKey; typed: string } {
-  const at = word.indexOf('=');
-  const key = at === -1 ? word : word.slice(0, at);
-  if (!isProfileKey(key)) throw unknownKey(key);
-  if (at !== -1) return { key, typed: word.slice(at + 1) };
-  throw new Failure('usage', `No value is given for ${key}.`, {
-    why: `Write ${key}=VALUE, or ${key}= to unset it.`,
-    fix: HELP,
-  });
-}
-
-function readChecked(key: ProfileKey, typed: string): unknown {
-  const value = readValue(key, typed);
-  const why = valueFault(key, value);
-  if (why === undefined) return value;
-  throw new Failure('usage', `This is not a value for ${key}.`, { why, fix: HELP });
 }
 
 /** An unknown key's failure. It may be part of a secret: only its first 40 characters are shown. */

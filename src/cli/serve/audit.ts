@@ -10,7 +10,7 @@ import { linkName } from '../../words/link-name.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
-import { type CardLine, escapeText, type Printer } from '../print/output.ts';
+import type { Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { formatBandwidth, reservationId, siteName } from '../values.ts';
 
@@ -37,13 +37,8 @@ export async function run(context: Context, _args: readonly string[], flags: Aud
   const more = await output.waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
-  const byLink = request.link ? ' A reservation over several links stands under each of them.' : '';
-  const byName =
-    flags.reservation && RESERVATION_NAME.test(flags.reservation)
-      ? ' A reservation is found by the name that it has now.'
-      : '';
   const database = server.databaseOf(request);
-  printed.end({ more, database }, `No decision on ${database} matches.${byLink}${byName}`);
+  printed.end({ more, database }, `No decision on ${database} matches.`);
   if (request.data === undefined && request.database === undefined) {
     output.notice(`Read on ${database}; --data and --database name another server's.`);
   }
@@ -99,38 +94,21 @@ const HEAD = ['what', 'outcome', 'link', 'S/C tags', 'bandwidth', 'period', 'res
  */
 function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) => string {
   const tell: Tell = (instant) => logText(instantOf(instant), clockOf(zone));
-  const head = [`when (${zone})`, ...HEAD];
-  return (print, items) => {
-    const rows = items.map((item) => rowOf(item, tell));
-    if (print.fits(head, rows)) return print.table(head, rows);
-    return items.map((item) => card(print, item, tell, zone)).join('');
-  };
+  return (print, items) =>
+    print.tableOrCards(
+      [`when (${zone})`, ...HEAD],
+      items.map((item) => rowOf(item, tell)),
+    );
 }
 
 /** An instant to the second, in the reader's zone; JSON has the milliseconds. */
 type Tell = (instant: string) => string;
 
 function rowOf(item: AuditItem, tell: Tell): string[] {
-  const { action, by, name, why } = item;
-  const asked = [linkText(item), tagsText(item), rateText(item), periodText(item, tell)];
-  return [tell(item.at), action, outcome(item), ...asked, reservationText(item), name ?? by, why ?? '–'];
-}
-
-function card(print: Printer, item: AuditItem, tell: Tell, zone: string): string {
-  const { action, experiment, by, name, why } = item;
-  const { paint } = print;
-  const colour = item.accepted ? paint.green : paint.red;
-  const what = `${tell(item.at)} ${zone}  ${colour(escapeText(`${action} ${outcome(item)}`))}`;
-  const lines: CardLine[] = [
-    ...(why === null ? [] : [['why', why] as const]),
-    ...(item.link === null ? [] : [['link', `${linkText(item)}, ${rateText(item)}`] as const]),
-    ...(item.tags === null ? [] : [['S/C tags', tagsText(item)] as const]),
-    ...(item.link === null ? [] : [['period', periodText(item, tell)] as const]),
-    ...(item.link === null ? [] : [['reservation', reservationText(item)] as const]),
-    ['by', name === null ? by : `${name} (${by})`],
-    ...(experiment === '' ? [] : [['experiment', experiment] as const]),
-  ];
-  return print.card(what, lines);
+  const { at, action, bandwidth, by, name, why } = item;
+  const rate = bandwidth === null ? '–' : formatBandwidth(bandwidth);
+  const asked = [linkText(item), tagsText(item), rate, periodText(item, tell)];
+  return [tell(at), action, outcome(item), ...asked, reservationText(item), name ?? by, why ?? '–'];
 }
 
 function outcome({ accepted, count }: AuditItem): string {
@@ -144,10 +122,6 @@ function linkText({ link, site1, site2 }: AuditItem): string {
   const name = link.replace('~', ' – ');
   const ends = site1 === null || site2 === null ? name : linkName({ site1, site2 });
   return ends === name ? name : `${name}, of ${ends}`;
-}
-
-function rateText({ bandwidth }: AuditItem): string {
-  return bandwidth === null ? '–' : formatBandwidth(bandwidth);
 }
 
 /** The id of a reservation, and the name that it has now. */

@@ -1,7 +1,6 @@
 import { sitesOfLink } from '../../contract/links.ts';
 import { Sentence } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { folded } from '../print/folded.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import type { EventFields } from './server.ts';
@@ -25,14 +24,6 @@ export function eventLine(
 ): string | undefined {
   const text = level === 'error' ? wentWrong(event, fields) : happened(event, fields, context);
   return text && `${clock(context.now, context.zone)}  ${text[0].padEnd(8)}  ${text[1]}`;
-}
-
-/** An event's line as a terminal shows it: its text, where it is too long, goes on in the same column. */
-export function eventLines(line: string, columns: number): string[] {
-  const indent = /^\S+ {2}\S+ +/.exec(line)?.[0].length ?? 0;
-  if (line.length <= columns || columns <= 2 * indent) return [line];
-  const [first = '', ...rest] = folded(line.slice(indent), columns - indent);
-  return [line.slice(0, indent) + first, ...rest.map((text) => ' '.repeat(indent) + text)];
 }
 
 type Said = readonly [what: string, about: string] | undefined;

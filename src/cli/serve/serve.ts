@@ -7,7 +7,7 @@ import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { asStarted, startedAs } from '../print/as-started.ts';
 import type { CardLine } from '../print/output.ts';
-import { eventLine, eventLines } from './events.ts';
+import { eventLine } from './events.ts';
 import type { ShowEvent } from './server.ts';
 
 /** `slices-conn serve`: the reference server on a socket. Its flags, as those of the commands below it, are declared in `operate/`. */
@@ -43,7 +43,7 @@ export async function run(context: Context, _args: readonly string[], flags: Ser
   const { zone } = await context.clock.times();
   const show: ShowEvent = (level, event, fields) => {
     const line = eventLine({ level, event, fields }, { now: context.clock.now(), zone });
-    for (const part of line === undefined ? [] : eventLines(line, output.columns)) output.notice(part);
+    if (line !== undefined) output.notice(line);
   };
   const stopped = processes.stopSignal();
   const running = await commands.serve(flags, { certificates, show: format === 'text' ? show : undefined });

@@ -1,7 +1,7 @@
-import { parseInstant } from '../../contract/instants.ts';
 import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { theOne } from '../one-of.ts';
+import { answeredTime } from '../print/cards.ts';
 import { escapeText } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 
@@ -13,10 +13,7 @@ async function listSessions({ session, output, clock: { times } }: Context): Pro
   const sessions = await (await session()).portal.sessions();
   const context = await times();
   const items = sessions.map(({ current: _, ...item }) => item);
-  const shown = (text: string): string => {
-    const instant = parseInstant(text);
-    return instant === undefined ? 'unknown' : shortTime(instant, context);
-  };
+  const shown = (text: string): string => answeredTime(text, (instant) => shortTime(instant, context));
   await output.result({ items }, (print) => {
     if (items.length === 0) return 'No logins that have not ended.\n';
     const head = ['id', 'client', 'last used', `ends (${context.zone})`];

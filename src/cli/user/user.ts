@@ -22,14 +22,8 @@ export interface HeldRole {
   expires_at: string | null;
 }
 
-/** Who a user token belongs to, as the token claims it. Null for an opaque token. */
-interface UserNames {
-  sub: string | null;
-  name: string | null;
-}
-
-/** The user of a token; see {@link UserNames}. */
-export function userOf(token: string): UserNames {
+/** The user of a token, as the token claims it. Null for an opaque token. */
+export function userOf(token: string): { sub: string | null; name: string | null } {
   return { sub: claimedSubject(token) ?? null, name: claimedUserName(token) ?? null };
 }
 

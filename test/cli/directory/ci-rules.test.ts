@@ -6,66 +6,43 @@ import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 test.each([
-  ['neither --ref nor --environment', [], '--ref or --environment is missing.'],
-  ['--ref-type without --ref', ['--environment', 'lab', '--ref-type', 'tag'], '--ref-type needs --ref.'],
-])('experiment ci add: %s: exit 2, and nothing is sent', async (_, flags, message) => {
-  const added = ['experiment', 'ci', 'add', '--gitlab', 'lab/measure', ...flags];
+  ['--ref refs/heads/main', '--github or --gitlab is missing.'],
+  ['--gitlab lab/measure', /^ref or environment must be given/],
+  ['--gitlab lab/measure --environment lab --ref-type tag', /^ref_type must be given with ref/],
+  ['--github octo/measure --ref main', 'ref must be in full, such as refs/heads/main.'],
+  ['--github git@github.com:octo/measure.git --ref refs/heads/main', /OWNER\/REPOSITORY/],
+])('experiment ci add %s: exit 2, and nothing is sent', async (flags, message) => {
+  const added = ['experiment', 'ci', 'add', ...flags.split(' ')];
   const report = reportOf(await commandWorld(NO_SERVICE).run('--json', ...added));
-  expect(report).toMatchObject({ code: 'usage', exitCode: 2, message });
+  expect(report).toMatchObject({ code: 'usage', exitCode: 2, message: expect.stringMatching(message) });
 });
 
-test.each([
-  ['--gitlab lab/measure --ref refs/heads/main', '--gitlab lab/measure --ref main'],
-  ['--gitlab lab/measure --ref refs/tags/v1', '--gitlab lab/measure --ref v1 --ref-type tag'],
-  ['--gitlab lab/measure --ref refs/tags/v1 --ref-type tag', '--gitlab lab/measure --ref v1 --ref-type tag'],
-  ['--github octo/measure --ref main', '--github octo/measure --ref refs/heads/main'],
-  [
-    '--github https://github.com/octo/measure --ref refs/heads/main',
-    '--github octo/measure --ref refs/heads/main',
-  ],
-  ['--github git@github.com:octo/measure.git --ref main', '--github octo/measure --ref main'],
-  ['--gitlab https://lab.example.org/lab/net/measure/ --ref main', '--gitlab lab/net/measure --ref main'],
-])('experiment ci add %s: exit 2, and nothing is sent; meant is %s', async (flags, meant) => {
-  const report = reportOf(
-    await commandWorld(NO_SERVICE).run('--json', 'experiment', 'ci', 'add', ...flags.split(' ')),
-  );
-  expect(report).toMatchObject({ exitCode: 2, fix: `slices-conn --json experiment ci add ${meant}` });
-});
-
-test.each<[string, number, string[]]>([
-  [
-    'octo/measure',
-    200,
-    [
-      'Jobs of octo/measure on refs/heads/main now act as you in experiment demo, until Mon 2 Nov 12:00 UTC (in 1 d).',
-      'They need these variables, which are no secrets:',
-      '  SLICES_CONN_BASE_URL=http://offline.localhost',
-      '  SLICES_CONN_PORTAL_URL=http://offline.localhost/portal',
-      '  SLICES_CONN_AUTH_URL=http://offline.localhost/auth',
-      '  SLICES_CONN_EXPERIMENT=demo',
-      'and in the file of the job:',
-      '  permissions: { id-token: write, contents: read }',
-    ],
-  ],
-])('experiment ci add says what the jobs of %s need', async (repository, columns, lines) => {
+test('experiment ci add says what the jobs need', async () => {
   const server = await createReferenceServer({
     now: () => NOW,
     ci: { issuers: { github: 'https://token.actions.githubusercontent.com' } },
   });
-  const add = ['experiment', 'ci', 'add', '--github', repository, '--ref', 'refs/heads/main', '--end', '+1d'];
-  const run = async (wide: number): Promise<string[]> => {
-    const stdout = recordedStream(wide);
-    await commandWorld(connectionTo(server), { stdout }).run('--offline', '--color', 'never', ...add);
+  onTestFinished(() => server.close());
+  const rule = ['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+1d'];
+  const run = async (columns: number): Promise<string[]> => {
+    const stdout = recordedStream(columns);
+    const world = commandWorld(connectionTo(server), { stdout });
+    await world.run('--offline', '--color', 'never', 'experiment', 'ci', 'add', ...rule);
     return stdout.text.split('\n');
   };
-  const printed = await run(columns);
-  expect(printed.slice(0, lines.length)).toEqual(lines);
-  expect(printed.slice(lines.length)).toEqual([
+  expect(await run(200)).toEqual([
+    'Jobs of octo/measure on refs/heads/main now act as you in experiment demo, until Mon 2 Nov 12:00 UTC (in 1 d).',
+    'They need these variables, which are no secrets:',
+    '  SLICES_CONN_BASE_URL=http://offline.localhost',
+    '  SLICES_CONN_PORTAL_URL=http://offline.localhost/portal',
+    '  SLICES_CONN_AUTH_URL=http://offline.localhost/auth',
+    '  SLICES_CONN_EXPERIMENT=demo',
+    'and in the file of the job:',
+    '  permissions: { id-token: write, contents: read }',
     expect.stringMatching(/^To end this: slices-conn --offline experiment ci remove [0-9a-f]{16}$/),
     '',
   ]);
   expect(Math.max(...(await run(60)).map(({ length }) => length))).toBeLessThanOrEqual(60);
-  await server.close();
 });
 
 test('experiment ci add names the API groups that are not the usual ones', async () => {

@@ -47,15 +47,3 @@ test.each([
   const report = reportOf(await run('--offline', '--json', ...words, '--project', 'nope'));
   expect(report).toMatchObject({ code: 'not_found', exitCode: 3 });
 });
-
-test('a service that does not list experiments: with --json an error with a code, and the way out', async () => {
-  const without = commandWorld(connectionTo(server, async () => json({ detail: 'Not Found' }, 404)));
-  const told = await without.run('experiment', 'list', '--json');
-  expect(told.stdout).toBe('');
-  expect(reportOf(told)).toMatchObject({
-    code: 'not_supported',
-    exitCode: 3,
-    message: 'The portal http://127.0.0.1:4280/portal has no experiments.',
-    fix: 'slices-conn login http://127.0.0.1:4280 --with-slices',
-  });
-});

@@ -6,29 +6,22 @@ import type { Connection } from '../../../src/session/login/connection.ts';
 import { commandWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
-/** Logs in at a provider that names this address. */
-async function logIn(device: Partial<DeviceLogin>, ...flags: string[]) {
-  return logInWith({}, device, ...flags);
-}
-
-/** The same where the connection is another one. */
-async function logInWith(
-  changes: Partial<Pick<Connection, 'userToken'>>,
+/** Logs in at a provider that names this address; `userToken` is what commands use. */
+async function logIn(
   device: Partial<DeviceLogin>,
-  ...flags: string[]
+  flags: readonly string[] = [],
+  userToken: Partial<Connection['userToken']> = {},
 ) {
   const opened: string[] = [];
   const accessToken = new Secret('access');
+  const offered = { userCode: 'BCDF-GHJK', verificationUri: 'https://login.example.org/device' };
   const connection: Connection = {
     fetch: async () => new Response(null, { status: 404 }),
-    userToken: { origin: 'login', where: 'a test', get: async () => accessToken },
+    userToken: { origin: 'login', where: 'a test', get: async () => accessToken, ...userToken },
     login: {
       path: '/nowhere',
       startLogin: async () => ({
-        userCode: 'BCDF-GHJK',
-        verificationUri: 'https://login.example.org/device',
-        verificationUriComplete: undefined,
-        expiresAt: NOW + 600_000,
+        ...{ ...offered, verificationUriComplete: undefined, expiresAt: NOW + 600_000 },
         wait: async () => ({ accessToken, refreshToken: undefined, expiresAt: undefined }),
         ...device,
       }),
@@ -37,15 +30,10 @@ async function logInWith(
       end: async () => ({}),
     },
     close: async () => undefined,
-    ...changes,
   };
-  const world = commandWorld(connection, {
-    openBrowser: async (address) => {
-      opened.push(address);
-      return true;
-    },
-  });
-  return { ...(await world.run('login', ...flags)), opened };
+  const openBrowser = async (address: string): Promise<boolean> => opened.push(address) > 0;
+  const { run } = commandWorld(connection, { openBrowser });
+  return { ...(await run('login', ...flags)), opened };
 }
 
 describe('row 6: the address that the browser opens', () => {
@@ -90,7 +78,7 @@ describe('row 6: the address that the browser opens', () => {
 
   test('--no-browser opens none', async () => {
     const address = 'https://login.example.org/device';
-    const { opened, exitCode, stderr } = await logIn({ verificationUri: address }, '--no-browser');
+    const { opened, exitCode, stderr } = await logIn({ verificationUri: address }, ['--no-browser']);
     expect({ opened, exitCode }).toEqual({ opened: [], exitCode: 0 });
     expect(stderr).not.toContain('browser was opened');
   });
@@ -99,9 +87,7 @@ describe('row 6: the address that the browser opens', () => {
     const address = `https://login.example.org/${'x'.repeat(2022)}`;
     const { opened, exitCode } = await logIn({ verificationUri: address });
     expect({ length: address.length, opened, exitCode }).toEqual({
-      length: 2048,
-      opened: [address],
-      exitCode: 0,
+      ...{ length: 2048, opened: [address], exitCode: 0 },
     });
   });
 });
@@ -111,7 +97,7 @@ test('a login succeeds though commands use a program that gives no token', async
     throw new Failure('usage', "The profile's token command needs an experiment.");
   };
   const userToken = { origin: 'command', where: 'give {experiment}', get } as const;
-  const { exitCode, stdout, stderr } = await logInWith({ userToken }, {}, '--json');
+  const { exitCode, stdout, stderr } = await logIn({}, ['--json'], userToken);
   expect(stderr).toContain('commands use give {experiment} instead of this login.');
   expect(stderr).toContain("gives no token now. The profile's token command needs an experiment.");
   expect({ exitCode, tokens: JSON.parse(stdout).tokens }).toMatchObject({

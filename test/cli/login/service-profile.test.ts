@@ -28,19 +28,19 @@ const KEPT = {
 /** A machine without profiles, and a service that names what `metadata` says. */
 function machine(metadata: { now: object | undefined }, variables: Record<string, string> = {}) {
   const config = temporaryFolder();
-  const folders = { ...NO_ENVIRONMENT.folders, config };
   const started: string[] = [];
+  const asked: string[] = [];
   const accessToken = new Secret('access');
-  let failure: Failure | undefined;
-  let loginFailure: Failure | undefined;
-  let stop: (() => void) | undefined;
+  const tokens = { accessToken, refreshToken: undefined, expiresAt: undefined };
+  /** What goes wrong, and what is called when a login has come so far that it can be stopped. */
+  const faults: { service?: Failure; login?: Failure | undefined; stop?: () => void } = {};
   const kept = (): object => {
     const file = join(config, 'config.json');
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
   };
   const connection: Connection = {
     fetch: async ({ url }) => {
-      if (failure) throw failure;
+      if (faults.service) throw faults.service;
       const isAsked = url.endsWith('/.well-known/oauth-protected-resource') && metadata.now !== undefined;
       return isAsked ? Response.json(metadata.now) : new Response(null, { status: 404 });
     },
@@ -53,69 +53,48 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
           ...{ userCode: 'BCDF-GHJK', verificationUri: 'https://auth.example.org/device', expiresAt: NOW },
           verificationUriComplete: undefined,
           wait: async () => {
-            if (loginFailure) throw loginFailure;
-            stop?.();
-            return { accessToken, refreshToken: undefined, expiresAt: undefined };
+            if (faults.login) throw faults.login;
+            faults.stop?.();
+            return tokens;
           },
         };
       },
       keep: async () => undefined,
       read: () => {
-        if ('profile' in kept()) stop?.();
-        return {
-          accessToken,
-          issuedAt: NOW,
-          loggedInAt: NOW,
-          expiresAt: NOW + 600_000,
-          portalTokens: {},
-        };
+        if ('profile' in kept()) faults.stop?.();
+        const times = { issuedAt: NOW, loggedInAt: NOW, expiresAt: NOW + 600_000 };
+        return { accessToken, ...times, portalTokens: {} };
       },
       end: async () => ({}),
     },
     close: async () => undefined,
   };
-  const asked: string[] = [];
-  const world = commandWorld(connection, { folders, variables });
+  const world = commandWorld(connection, { folders: { ...NO_ENVIRONMENT.folders, config }, variables });
   world.files.set('/ca.pem', SERVER_CERTIFICATE);
-  return {
-    started,
-    asked,
-    /** Nothing is reached from now on. */
-    away: (failed: Failure) => {
-      failure = failed;
-    },
-    failLogin: (failed: Failure | undefined) => {
-      loginFailure = failed;
-    },
-    run: (...args: string[]) => world.run('login', ...args),
-    /** On a terminal, where a person answers so. */
-    answered: (answer: string | undefined, ...args: string[]) =>
-      world.runIn(
-        {
-          ask: async (question) => {
-            asked.push(question);
-            return answer;
-          },
-        },
-        'login',
-        ...args,
-      ),
-    kept,
-    /** What is told when the person stops a login: at the code, or once the profile is in use. */
-    interrupted: async (...args: string[]): Promise<string> => {
-      const stderr = recordedStream();
-      await new Promise<void>((resolve) => {
-        const onStop: Processes['onStop'] = (tell) => {
-          stop = () => {
-            tell('interrupted');
-            resolve();
-          };
-        };
-        void world.runIn({ onStop, stderr }, 'login', ...args);
-      });
-      return stderr.text.slice(stderr.text.indexOf('error: '));
-    },
+  const run = (...args: string[]) => world.run('login', ...args);
+  /** On a terminal, where a person answers so. */
+  const answered = (answer: string | undefined, ...args: string[]) => {
+    const ask = async (question: string): Promise<string | undefined> => {
+      asked.push(question);
+      return answer;
+    };
+    return world.runIn({ ask }, 'login', ...args);
   };
+  /** What is told when the person stops a login: at the code, or once the profile is in use. */
+  const interrupted = async (...args: string[]): Promise<string> => {
+    const stderr = recordedStream();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onStop: Processes['onStop'] = (tell) => {
+      faults.stop = () => {
+        tell('interrupted');
+        resolve();
+      };
+    };
+    void world.runIn({ onStop, stderr }, 'login', ...args);
+    await promise;
+    return stderr.text.slice(stderr.text.indexOf('error: '));
+  };
+  return { started, asked, faults, run, answered, kept, interrupted };
 }
 const NEW = { profile: 'conn.example.org', profiles: { 'conn.example.org': KEPT } };
 
@@ -146,12 +125,12 @@ describe('login ADDRESS', () => {
   });
 
   test('switches to the profile when the login there has succeeded, and not before', async () => {
-    const { answered, asked, failLogin, kept, run } = machine({ now: NAMED });
-    failLogin(new Failure('login_denied', 'The login was denied.', { fix: 'slices-conn login' }));
+    const { answered, asked, faults, kept, run } = machine({ now: NAMED });
+    faults.login = new Failure('login_denied', 'The login was denied.', { fix: 'slices-conn login' });
     const denied = await run('conn.example.org', '--yes');
     expect([denied.exitCode, kept()]).toEqual([5, { profiles: NEW.profiles }]);
     expect(denied.stderr).toContain('slices-conn login conn.example.org --yes\n');
-    failLogin(undefined);
+    faults.login = undefined;
     expect((await answered('n', 'conn.example.org')).stderr).toMatch(/as a user\.\n.*You stay logged in\./s);
     expect([asked, kept()]).toEqual([['Log in again? [Y/n] '], { profiles: NEW.profiles }]);
     expect(await answered('n', 'conn.example.org', '--force')).toMatchObject({ exitCode: 0 });
@@ -189,9 +168,9 @@ describe('login ADDRESS', () => {
   });
 
   test('advises no look at a profile that there is not', async () => {
-    const { away, run } = machine({ now: undefined });
+    const { faults, run } = machine({ now: undefined });
     const why = 'Its certificate is from an authority that is not known here: --ca-file FILE.';
-    away(new Failure('network', 'No.', { why, fix: 'slices-conn profile show conn.example.org' }));
+    faults.service = new Failure('network', 'No.', { why, fix: 'slices-conn profile show conn.example.org' });
     const report = reportOf(await run('--json', 'conn.example.org', '--yes'));
     expect(report).toMatchObject({ exitCode: 7, why: expect.stringContaining('--ca-file'), fix: null });
   });
@@ -202,17 +181,14 @@ describe('login ADDRESS', () => {
     expect(kept()).toMatchObject({ profiles: { 'conn.example.org': { ...KEPT, caFile: '/ca.pem' } } });
   });
 
-  test.each<[string, string[], Record<string, string>]>([
-    ['a profile besides', ['conn.example.org', '--profile', 'local'], {}],
-    ['--offline besides', ['conn.example.org', '--offline'], {}],
-    [
-      'a variable that names another service',
-      ['conn.example.org'],
-      { SLICES_CONN_AUTH_URL: 'https://x.org' },
-    ],
-  ])('is refused with %s: 2', async (_, args, variables) => {
+  test.each<[string[], Record<string, string>]>([
+    [['--profile', 'local'], {}],
+    [['--offline'], {}],
+    [[], { SLICES_CONN_AUTH_URL: 'https://x.org' }],
+  ])('is refused where %j and %j choose other services: 2', async (flags, variables) => {
     const { kept, run, started } = machine({ now: NAMED }, variables);
-    expect([(await run(...args, '--yes')).exitCode, kept(), started]).toEqual([2, {}, []]);
+    const { exitCode } = await run('conn.example.org', ...flags, '--yes');
+    expect([exitCode, kept(), started]).toEqual([2, {}, []]);
   });
 
   test('is refused where a profile of that name is for another service: 2', async () => {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { asStarted, startedAs } from '../../../src/cli/print/as-started.ts';
 import { offlineWorld } from '../../fixtures/command-world.ts';
 
@@ -42,16 +42,11 @@ test.each([
 });
 
 test('a command that npx started advises with npx, for people and programs; what people wrote stays', async () => {
-  await using world = await closing();
+  const world = await offlineWorld({ variables: { ...NPX, SLICES_CONN_PROFILE: 'offline' } });
+  onTestFinished(() => world.server.close());
   const link = ['reserve', 'be-gent1', 'se-kth', '--start-now', '--for', '1h'];
-  const booked = await world.run(
-    ...link,
-    '--bandwidth',
-    '8G',
-    '--description',
-    'by slices-conn run',
-    '--json',
-  );
+  const described = ['--bandwidth', '8G', '--description', 'by slices-conn run'];
+  const booked = await world.run(...link, ...described, '--json');
   const { id, description } = JSON.parse(booked.stdout).reservation;
   expect(description).toBe('by slices-conn run');
 
@@ -67,9 +62,3 @@ test('a command that npx started advises with npx, for people and programs; what
     /^npx slices-conn reserve .* --description 'by slices-conn run'$/,
   );
 });
-
-/** A world that npx made; its server is closed in the end. */
-async function closing() {
-  const { run, server } = await offlineWorld({ variables: { ...NPX, SLICES_CONN_PROFILE: 'offline' } });
-  return { run, [Symbol.asyncDispose]: () => server.close() };
-}

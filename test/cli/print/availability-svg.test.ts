@@ -1,27 +1,12 @@
 import { expect, test } from 'vitest';
 import type { AvailabilityView } from '../../../src/cli/print/availability-chart.ts';
 import { availabilitySvg } from '../../../src/cli/print/availability-svg.ts';
-import type { AvailablePart } from '../../../src/contract/availability.ts';
+import { DAY, HOUR, LINK as link, MIDNIGHT, parts } from './available-parts.ts';
 
-const HOUR = 3_600_000;
-/** Monday 2026-11-23, 00:00 in Brussels. */
-const MIDNIGHT = Date.UTC(2026, 10, 22, 23);
-
-/** Hours of that day, with what is free throughout, free at best, and VLANs. */
-const items = (...rows: readonly (readonly [number, number, number, number, number])[]): AvailablePart[] =>
-  rows.map(([from, until, bandwidth, bandwidth_max, vlans]) => ({
-    start_date: new Date(MIDNIGHT + from * HOUR).toISOString(),
-    end_date: new Date(MIDNIGHT + until * HOUR).toISOString(),
-    bandwidth,
-    bandwidth_max,
-    vlans,
-  }));
-
-const link = { site1: 'be-gent1', site2: 'se-kth', bandwidth: 10_000 };
-const used = items([0, 6, 10_000, 10_000, 1000], [6, 12, 10_000, 10_000, 999], [12, 24, 2500, 5000, 998]);
+const used = parts([0, 6, 10_000, 10_000, 1000], [6, 12, 10_000, 10_000, 999], [12, 24, 2500, 5000, 998]);
 const view: AvailabilityView = {
   links: [{ link, items: used }],
-  window: { start: MIDNIGHT, end: MIDNIGHT + 24 * HOUR },
+  window: DAY,
   zone: 'Europe/Brussels',
   now: MIDNIGHT,
 };
@@ -32,14 +17,13 @@ function readXml(document: string): { names: string[]; text: string } {
   const names: string[] = [];
   let text = '';
   const [, body = ''] = /^<\?xml version="1\.0" encoding="UTF-8"\?>\n(.*)\n$/s.exec(document) ?? [];
-  const token =
-    /<(\/?)([a-z]+)((?: [A-Za-z0-9-]+="[^"<&]*(?:&(?:amp|lt|gt|quot|#39);[^"<&]*)*")*)(\/?)>|([^<]+)/y;
+  const token = /<(\/?)([a-z]+)((?: [A-Za-z0-9-]+="[^"<&]*(?:&#\d+;[^"<&]*)*")*)(\/?)>|([^<]+)/y;
   while (token.lastIndex < body.length) {
     const at = token.lastIndex;
     const match = token.exec(body);
     if (!match) throw new SyntaxError(`not XML: ${body.slice(at, at + 80)}`);
     const [, end, name = '', attributes = '', empty, characters = ''] = match;
-    if (/&(?!(?:amp|lt|gt|quot|#39);)/.test(characters)) throw new SyntaxError(`& in ${characters}`);
+    if (/&(?!#\d+;)/.test(characters)) throw new SyntaxError(`& in ${characters}`);
     text += characters;
     const given = [...attributes.matchAll(/ ([A-Za-z0-9-]+)=/g)].map(([, attribute]) => attribute);
     if (new Set(given).size < given.length) throw new SyntaxError(`an attribute twice: ${attributes}`);
@@ -53,9 +37,8 @@ function readXml(document: string): { names: string[]; text: string } {
 
 test('well-formed, with title, description, period, zone, units and a legend', () => {
   const { names, text } = readXml(availabilitySvg(view));
-  expect(names.filter((name) => ['svg', 'title', 'desc', 'style'].includes(name))).toEqual([
-    ...['svg', 'title', 'desc', 'style'],
-  ]);
+  const once = ['svg', 'title', 'desc', 'style'];
+  expect(names.filter((name) => once.includes(name))).toEqual(once);
   for (const words of [
     'Free bandwidth, be-gent1 – se-kth',
     'Mon 23 Nov 2026 00:00 – Tue 24 Nov 2026 00:00, Europe/Brussels; 998 or more VLANs free at any time',
@@ -84,7 +67,7 @@ test('now is marked inside the window only; a time without a VLAN is marked', ()
   expect(availabilitySvg(view)).not.toContain('>now<');
   expect(availabilitySvg({ ...view, now: MIDNIGHT + HOUR })).toContain('>now<');
   expect(availabilitySvg(view)).not.toContain('no VLAN free');
-  const none = items([0, 12, 10_000, 10_000, 1000], [12, 24, 10_000, 10_000, 0]);
+  const none = parts([0, 12, 10_000, 10_000, 1000], [12, 24, 10_000, 10_000, 0]);
   const svg = availabilitySvg({ ...view, links: [{ link, items: none }] });
   expect(svg).toContain('<rect class="none" x="350"');
   expect(readXml(svg).text).toContain('at times no VLAN free');
@@ -101,10 +84,7 @@ test('several links: one below the other, each with its name', () => {
 });
 
 test('the routes on which that is free are named', () => {
-  const routes = [
-    ['be-gent1', 'pl-poznan1', 'se-kth'],
-    ['be-gent1', 'fr-lille', 'se-kth'],
-  ];
+  const routes = ['pl-poznan1', 'fr-lille'].map((between) => ['be-gent1', between, 'se-kth']);
   const height = (svg: string): number => Number(/ height="(\d+)"/.exec(svg)?.[1]);
   const svg = availabilitySvg({ ...view, links: [{ link, items: used, routes }] });
   for (const sites of routes) expect(readXml(svg).text).toContain(`route ${sites.join(' – ')}`);
@@ -123,6 +103,6 @@ test('text of a service is escaped', () => {
 
 test('a window of a millisecond has no number that is none', () => {
   const window = { start: MIDNIGHT, end: MIDNIGHT + 1 };
-  const all = items([0, 1 / HOUR, 5000, 5000, 3]);
+  const all = parts([0, 1 / HOUR, 5000, 5000, 3]);
   expect(availabilitySvg({ ...view, window, links: [{ link, items: all }] })).not.toMatch(/NaN|Infinity/);
 });

@@ -19,39 +19,31 @@ function worldOf(answer: (path: string) => Response) {
 }
 
 const bare = { id: IDS.project, name: null, description: null, role: null, created_at: 5, expires_at: null };
-const other = {
-  ...bare,
-  id: `${IDS.project}2`,
-  name: 'demo',
-  role: 'lead',
-  expires_at: '2027-12-01T10:00:00Z',
-};
+const known = { name: 'demo', role: 'lead', expires_at: '2027-12-01T10:00:00Z' };
+const other = { ...bare, ...known, id: `${IDS.project}2` };
 
-describe('row 67: a record with unreadable members is still listed', () => {
-  const world = () =>
-    worldOf((path) => json({ [path.includes('/projects/') ? 'projects' : 'experiments']: [bare, other] }));
-
-  test.each(['project', 'experiment'])('%s list', async (noun) => {
-    const { stdout, exitCode } = await world().run(noun, 'list');
-    expect(exitCode).toBe(0);
+test.each(['project', 'experiment'])(
+  'row 67: a record with unreadable members is still listed: %s',
+  async (noun) => {
+    const world = worldOf((path) =>
+      json({ [path.includes('/projects/') ? 'projects' : 'experiments']: [bare, other] }),
+    );
+    const { stdout, exitCode } = await world.run(noun, 'list');
     const [, first, second] = stdout.split('\n');
-    expect(first?.split(/ {2,}/)).toEqual(['–', '–', '–', bare.id]);
+    expect([exitCode, first?.split(/ {2,}/)]).toEqual([0, ['–', '–', '–', bare.id]]);
     expect(second).toContain('demo');
-  });
-
-  test.each(['project', 'experiment'])('%s list --json shows an unknown member as null', async (noun) => {
-    const { stdout } = await world().run(noun, 'list', '--json');
-    const [first, second] = JSON.parse(stdout).items;
-    expect(first).toMatchObject({ ...bare, description: '', created_at: null });
-    expect(second).toMatchObject({ name: 'demo', role: 'lead', expires_at: '2027-12-01T10:00:00.000Z' });
-  });
-
-  test.each(['project', 'experiment'])('%s show, by id', async (noun) => {
-    const { stdout, exitCode } = await world().run(noun, 'show', bare.id);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^(?:Project|Experiment) –\n/);
-  });
-});
+    const { items } = JSON.parse((await world.run(noun, 'list', '--json')).stdout);
+    expect(items).toMatchObject([
+      { ...bare, description: '', created_at: null },
+      { ...known, expires_at: '2027-12-01T10:00:00.000Z' },
+    ]);
+    const shown = await world.run(noun, 'show', bare.id);
+    expect(shown).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^(?:Project|Experiment) –\n/),
+    });
+  },
+);
 
 describe('row 55: a wrong answer of a portal in place of a list', () => {
   const deep = (around: (inner: string) => string) =>
@@ -75,26 +67,25 @@ describe('row 55: a wrong answer of a portal in place of a list', () => {
     expect(stderr).not.toContain('unexpected');
   });
 
-  test.each(['show', 'update', 'delete'])('%s refuses `..` as an id', async (command) => {
-    const flags = command === 'update' ? ['--bandwidth', '1G'] : ['--yes'];
-    const { exitCode } = await worldOf(() => json({}, 500)).run(
-      command,
-      '..',
-      ...(command === 'show' ? [] : flags),
-    );
-    expect(exitCode).toBe(2);
-  });
+  test.each([['show'], ['update', '--bandwidth', '1G'], ['delete', '--yes']])(
+    '%s refuses `..` as an id',
+    async (command, ...flags) => {
+      const { exitCode } = await worldOf(() => json({}, 500)).run(command ?? '', '..', ...flags);
+      expect(exitCode).toBe(2);
+    },
+  );
 });
 
-describe('row 55: a token with 20,000 arrays in each other', () => {
-  test.each([['verify'], ['token', 'inspect']])('%s %s: exit 9', async (...command) => {
+test.each([['verify'], ['token', 'inspect']])(
+  'row 55: a token with 20,000 arrays in each other: %s %s: exit 9',
+  async (...command) => {
     const world = worldOf(() => json({ keys: [] }));
     const claims = `{"iss":"http://127.0.0.1:4280","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`;
     world.files.set('-', makeToken(makeKey(), {}, { rawPayload: claims }));
     const { exitCode, stdout } = await world.run(...command.filter((word) => word !== undefined));
     expect({ exitCode, stdout }).toEqual({ exitCode: 9, stdout: '' });
-  });
-});
+  },
+);
 
 test('on a narrow terminal the names of experiments stay whole', async () => {
   const stdout = recordedStream(60);
@@ -108,21 +99,22 @@ test('on a narrow terminal the names of experiments stay whole', async () => {
 });
 
 describe('lists mark what the next command acts in', () => {
-  const listed = async (command: string, variables: Record<string, string> = {}) => {
+  const listed = async (command: string, variables: Record<string, string>) => {
     const config = temporaryFolder();
     const folders = { config, state: join(config, 'state'), cache: join(config, 'cache') };
     const world = await offlineWorld({ variables, folders });
-    const run = (...args: string[]) => world.run('--offline', '--color', 'never', ...args);
-    const { stdout: only } = await run('experiment', 'list');
-    await run('experiment', 'create', 'second', '--end', '+1d');
-    const { stdout: several } = await run('experiment', 'list');
-    await run('experiment', 'use', 'second');
-    const { stdout } = await run(...command.split(' '));
-    const { items } = JSON.parse((await run(...command.split(' '), '--json')).stdout);
+    const run = (words: string) => world.run('--offline', '--color', 'never', ...words.split(' '));
+    const marked = async (words: string) =>
+      [...(await run(words)).stdout.matchAll(/^(\S+) \(in use\)/gm)].map(([, name]) => name);
+    const only = await marked('experiment list');
+    await run('experiment create second --end +1d');
+    const several = await marked('experiment list');
+    await run('experiment use second');
+    const shown = await marked(command);
+    const { items } = JSON.parse((await run(`${command} --json`)).stdout);
     await world.server.close();
-    const marked = (text: string) => [...text.matchAll(/^(\S+) \(in use\)/gm)].map(([, name]) => name);
     const inUse = items.flatMap((item: { name: string; in_use: boolean }) => (item.in_use ? item.name : []));
-    return { only: marked(only), several: marked(several), shown: marked(stdout), inUse };
+    return { only, several, shown, inUse };
   };
 
   test.each([
@@ -139,24 +131,21 @@ describe('lists mark what the next command acts in', () => {
   });
 });
 
-describe('a portal without experiments', () => {
-  const world = () =>
-    worldOf((path) =>
-      path.includes('/projects/') ? json({ projects: [other] }) : json({ detail: 'Not Found' }, 404),
-    );
-
-  test.each([
-    [['experiment', 'list']],
-    [['experiment', 'create', 'mine', '--end', '+1h']],
-    [['list', '--all']],
-    [['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h']],
-  ])('%j: exit 3, not_supported, and how to get a token', async (args) => {
-    const result = await world().run(...args, '--json');
-    const { code, exitCode, message, why, fix } = reportOf(result);
-    expect({ code, exitCode }).toEqual({ code: 'not_supported', exitCode: 3 });
-    expect(message).toContain('has no experiments');
-    expect(why).toContain('SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE');
-    expect(fix).toBe('slices-conn login http://127.0.0.1:4280 --with-slices');
-    expect(result.exitCode).toBe(3);
+const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+test.each([
+  [['experiment', 'list']],
+  [['experiment', 'create', 'mine', '--end', '+1h']],
+  [['list', '--all']],
+  [LINK],
+])('a portal without experiments: %j is not supported, exit 3, and how to get a token', async (args) => {
+  const world = worldOf((path) =>
+    path.includes('/projects/') ? json({ projects: [other] }) : json({ detail: 'Not Found' }, 404),
+  );
+  const result = await world.run(...args, '--json');
+  expect(result).toMatchObject({ exitCode: 3, stdout: '' });
+  expect(reportOf(result)).toMatchObject({
+    ...{ code: 'not_supported', exitCode: 3, message: expect.stringContaining('has no experiments') },
+    why: expect.stringContaining('SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE'),
+    fix: 'slices-conn login http://127.0.0.1:4280 --with-slices',
   });
 });

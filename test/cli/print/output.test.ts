@@ -10,10 +10,10 @@ const ESC = '\u001b';
 /** A printed result, on a terminal with these columns or, without columns, on another stream. */
 async function rendered(
   render: (print: Printer) => string,
-  { columns, color = false }: { columns?: number; color?: boolean } = {},
+  { columns, color = false }: { columns?: number | undefined; color?: boolean } = {},
 ): Promise<string> {
   const stdout = recordedStream(columns);
-  const output = open({ stdout, color: { stdout: color, stderr: false } });
+  const output = open({ stdout, color });
   await output.result({}, render);
   return stdout.text;
 }
@@ -24,7 +24,7 @@ function open(changes: Partial<OutputOptions> = {}): Output {
     stderr: recordedStream(),
     json: false,
     quiet: false,
-    color: { stdout: false, stderr: false },
+    color: false,
     ...changes,
   });
 }
@@ -37,29 +37,17 @@ describe('a card', () => {
     ]);
 
   test('breaks a long value between words on a terminal; a command stays whole', async () => {
-    const [long, command] = [
-      'lead  of project demo, experiment demo/demo',
-      'slices-conn profile set here a=b c=d',
-    ];
-    const text = await rendered(
-      (print) =>
-        print.card('x', [
-          ['users', long],
-          ['use it', command],
-        ]),
-      { columns: 40 },
-    );
-    expect(text).toBe(
+    const long = 'lead  of project demo, experiment demo/demo';
+    const command = 'slices-conn profile set here a=b c=d';
+    const lines = [['users', long] as const, ['use it', command] as const];
+    expect(await rendered((print) => print.card('x', lines), { columns: 40 })).toBe(
       `x\n  users   lead  of project demo,\n          experiment demo/demo\n  use it  ${command}\n`,
     );
   });
 
-  test('is a title and its lines, the labels in one column', async () => {
-    expect(await rendered(card)).toBe(`Reserved x\n  id          ${IDS.reservation}\n  experiment  demo\n`);
-  });
-
-  test('is the same on a narrow terminal', async () => {
-    expect(await rendered(card, { columns: 20 })).toBe(await rendered(card));
+  test('is a title and its lines, the labels in one column, on a narrow terminal too', async () => {
+    const text = `Reserved x\n  id          ${IDS.reservation}\n  experiment  demo\n`;
+    for (const columns of [undefined, 20]) expect(await rendered(card, { columns })).toBe(text);
   });
 
   test('row 7: shows control characters in labels and values as their codes', async () => {
@@ -111,15 +99,10 @@ describe('a table', () => {
     expect(table).toHaveBeenCalledOnce();
   });
 
-  test('is never cut when the stream is not a terminal', async () => {
-    const wide = 'x'.repeat(500);
-    expect(await rendered((print) => print.table(['id', 'text'], [['1', wide]]))).toContain(wide);
-  });
-
-  test.each(['日本語の実験', '🚀🚀🚀', 'e\u0301e\u0301'])(
-    'is not cut there for characters of another width than one column: %s',
-    async (name) => {
-      expect(await rendered((print) => print.table(['name'], [[name]]))).toContain(name);
+  test.each(['x'.repeat(500), '日本語の実験', '🚀🚀🚀', 'e\u0301e\u0301'])(
+    'is never cut when the stream is not a terminal: %s',
+    async (text) => {
+      expect(await rendered((print) => print.table(['id', 'text'], [['1', text]]))).toContain(text);
     },
   );
 
@@ -133,7 +116,7 @@ describe('colour', () => {
   const print = (print: Printer) => print.paint.green('done') + print.table(['a'], [['b']]);
 
   test.each([undefined, 80])('off: there are no escape sequences, columns %s', async (columns) => {
-    expect(await rendered(print, columns === undefined ? {} : { columns })).not.toContain(ESC);
+    expect(await rendered(print, { columns })).not.toContain(ESC);
   });
 
   test('on: the same text, coloured', async () => {
@@ -144,16 +127,13 @@ describe('colour', () => {
 });
 
 describe('the stream that a text is printed on', () => {
-  test.each<[string, Partial<OutputOptions>, string, string]>([
-    ['results on stdout, notices on stderr', {}, 'result\ntext\n', 'notice\n'],
-    ['--quiet silences notices only', { quiet: true }, 'result\ntext\n', ''],
-  ])('%s', async (_, changes, onStdout, onStderr) => {
+  test.each([false, true])('results on stdout, notices on stderr, but with --quiet: %s', async (quiet) => {
     const [stdout, stderr] = [recordedStream(), recordedStream()];
-    const output = open({ stdout, stderr, ...changes });
+    const output = open({ stdout, stderr, quiet });
     output.notice('notice');
     await output.result({}, () => 'result\n');
     output.text({}, 'text');
-    expect([stdout.text, stderr.text]).toEqual([onStdout, onStderr]);
+    expect([stdout.text, stderr.text]).toEqual(['result\ntext\n', quiet ? '' : 'notice\n']);
   });
 
   test('a narrow terminal gets a notice in lines broken between words, and a command whole', () => {

@@ -1,28 +1,24 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { Progress } from '../../../src/cli/print/progress.ts';
 
-/** A terminal's line: its text, and how often it was opened. */
-function fakeLine() {
+/** Progress on a terminal, with its line: its text, and how often it was opened. */
+function terminal() {
   let [what, isShown] = [(): string => '', false];
   const line = {
     get shown() {
       return isShown ? what() : '';
     },
     opened: 0,
-    open: async (given: () => string) => {
-      line.opened += 1;
-      what = given;
-      return {
-        start: () => {
-          isShown = true;
-        },
-        stop: () => {
-          isShown = false;
-        },
-      };
-    },
   };
-  return line;
+  const show = (is: boolean) => (): void => {
+    isShown = is;
+  };
+  const open = async (given: () => string) => {
+    line.opened += 1;
+    what = given;
+    return { start: show(true), stop: show(false) };
+  };
+  return { line, progress: new Progress(open, Date.now) };
 }
 
 /** Work that ends when the test says so. */
@@ -38,9 +34,9 @@ const after = (milliseconds: number) => vi.advanceTimersByTimeAsync(milliseconds
 
 describe('progress', () => {
   test('is shown after half a second, with the seconds that the wait has taken', async () => {
-    const line = fakeLine();
+    const { line, progress } = terminal();
     const { work, resolve } = openWork();
-    const answer = new Progress({ open: line.open, now: Date.now }).during('127.0.0.1:4280', work);
+    const answer = progress.during('127.0.0.1:4280', work);
     await after(499);
     expect(line.opened).toBe(0);
     await after(1);
@@ -54,8 +50,7 @@ describe('progress', () => {
   });
 
   test('loads nothing for short waits, however many', async () => {
-    const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const { line, progress } = terminal();
     for (let count = 0; count < 5; count += 1) {
       const { work, resolve } = openWork();
       const answer = progress.during('a service', work);
@@ -68,8 +63,7 @@ describe('progress', () => {
   });
 
   test('shows the first of several waits, until all have ended', async () => {
-    const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const { line, progress } = terminal();
     const [outer, inner] = [openWork(), openWork()];
     const answers = [progress.during('the code to be entered', outer.work), progress.during('x', inner.work)];
     await after(3000);
@@ -83,8 +77,7 @@ describe('progress', () => {
   });
 
   test('a lock is shown before what it holds up, until it is had', async () => {
-    const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const { line, progress } = terminal();
     const [held, outer] = [openWork(), openWork()];
     const underLock = progress.locks(async (_file, work) => {
       await held.work();
@@ -102,8 +95,7 @@ describe('progress', () => {
   });
 
   test('is silent while a person is asked', async () => {
-    const line = fakeLine();
-    const progress = new Progress({ open: line.open, now: Date.now });
+    const { line, progress } = terminal();
     const [work, question] = [openWork(), openWork()];
     const answers = [progress.during('the database', work.work)];
     await after(600);
@@ -120,7 +112,7 @@ describe('progress', () => {
   test('a line that fails to open changes nothing, and neither does work that fails', async () => {
     const open = () => Promise.reject(new Error('no such module'));
     const { work, reject } = openWork();
-    const answer = new Progress({ open, now: Date.now }).during('a service', work);
+    const answer = new Progress(open, Date.now).during('a service', work);
     await after(1000);
     reject(new Error('away'));
     await expect(answer).rejects.toThrow('away');

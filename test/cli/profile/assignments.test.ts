@@ -7,105 +7,74 @@ const LONG = 'x'.repeat(1_000_000);
 const TOKEN = 'eyJhbGciOiJFUzI1NiJ9.eyJzdWIiOiJjYW5hcnkifQ.c2ln';
 
 describe('the value of a key', () => {
-  test.each<[string, string, unknown]>([
-    ['baseUrl', 'https://conn.example.org', 'https://conn.example.org'],
+  test.each<[string, string, unknown?]>([
+    ['baseUrl', 'https://conn.example.org'],
     ['baseUrl', 'https://conn.example.org/', 'https://conn.example.org'],
     ['baseUrl', 'https://conn.example.org/api//', 'https://conn.example.org/api'],
     ['baseUrl', 'HTTPS://Conn.Example.org:443/API', 'https://conn.example.org/API'],
-    ['baseUrl', 'https://conn.example.org:8443', 'https://conn.example.org:8443'],
-    ['baseUrl', 'https://conn.example.org/a=b', 'https://conn.example.org/a=b'],
-    ['portalUrl', 'http://127.0.0.1:4280/portal', 'http://127.0.0.1:4280/portal'],
-    ['authUrl', 'http://[::1]:4280/auth', 'http://[::1]:4280/auth'],
-    ['clientId', 'slices-conn', 'slices-conn'],
-    ['clientId', 'a=b', 'a=b'],
-    ['scope', 'openid', 'openid'],
-    ['scope', 'openid offline_access', 'openid offline_access'],
-    ['apiGroups', 'projects.slices.example,e', 'projects.slices.example,e'],
-    ['experimentTokenHeader', 'X-Experiment', 'X-Experiment'],
-    ['experimentTokenHeader', "!#$%&'*+-.^_`|~", "!#$%&'*+-.^_`|~"],
-    ['tokenPlacement', 'experiment', 'experiment'],
+    ['baseUrl', 'https://conn.example.org:8443'],
+    ['baseUrl', 'https://conn.example.org/a=b'],
+    ['portalUrl', 'http://127.0.0.1:4280/portal'],
+    ['authUrl', 'http://[::1]:4280/auth'],
+    ['clientId', 'a=b'],
+    ['scope', 'openid'],
+    ['scope', 'openid offline_access'],
+    ['apiGroups', 'projects.slices.example,e'],
+    ['experimentTokenHeader', "!#$%&'*+-.^_`|~"],
+    ['tokenPlacement', 'experiment'],
     ['userTokenCommand', '["token"]', ['token']],
     ['experimentTokenCommand', ' [ "a b" , "{experiment}" ] ', ['a b', '{experiment}']],
-    ['caFile', '/etc/ssl/lab.pem', '/etc/ssl/lab.pem'],
+    ['caFile', '/etc/ssl/lab.pem'],
     ['insecure', 'true', true],
     ['insecure', 'false', false],
-    ['project', 'demo', 'demo'],
-    ['experiment', 'exp_portal.example.org_01', 'exp_portal.example.org_01'],
-    ['experiment', 'with spaces é', 'with spaces é'],
-  ])('%s=%s', (key, typed, value) => {
+    ['project', 'demo'],
+    ['experiment', 'with spaces é'],
+  ])('%s=%s', (key, typed, value = typed) => {
     expect(parseAssignments([`${key}=${typed}`])).toEqual({ set: { [key]: value }, unset: [] });
   });
 
-  test.each<[string, string, string]>([
-    ...['baseUrl', 'portalUrl', 'authUrl'].flatMap((key): [string, string, string][] =>
-      [
-        ['javascript:alert(1)', 'address'],
-        ['conn.example.org', 'address'],
-        ['//conn.example.org', 'address'],
-        ['/api', 'address'],
-        ['https:conn.example.org', 'address'],
-        ['https://', 'address'],
-        ['ftp://conn.example.org', 'address'],
-        ['file:///etc/passwd', 'address'],
-        ['https://user:pw@conn.example.org', 'address'],
-        ['https://user@conn.example.org', 'address'],
-        ['https://:pw@conn.example.org', 'address'],
-        ['https://conn.example.org?a=b', 'address'],
-        ['https://conn.example.org/?', 'address'],
-        ['https://conn.example.org/#here', 'address'],
-        ['https://conn.example.org/a b', 'address'],
-        [' https://conn.example.org', 'address'],
-        ['https://conn.example.org:99999', 'address'],
-        ['https://conn.exa\tmple.org', 'control'],
-        ['https://conn.example.org\r\n', 'control'],
-        ['https://conn\u202e.example.org', 'address'],
-        [`https://conn.example.org/${LONG}`, 'long'],
-      ].map(([typed = '', why = '']) => [key, typed, why]),
-    ),
-    ['clientId', 'two words', 'spaces'],
-    ['clientId', 'é', 'ASCII'],
-    ['scope', ' openid', 'single spaces'],
-    ['scope', 'openid  userinfo', 'single spaces'],
-    ['scope', 'open"id', 'single spaces'],
-    ...['..,b', 'a/b,c', 'a,b?c', 'a', 'a,b,c', 'a,'].map((typed): [string, string, string] => [
-      ...(['apiGroups', typed, 'letters'] as const),
-    ]),
-    ['experimentTokenHeader', 'bad header', 'header'],
-    ['experimentTokenHeader', 'bad:header', 'header'],
-    ['experimentTokenHeader', 'bad\r\nX-Evil: 1', 'control'],
-    ['experimentTokenHeader', 'Authorization', 'purpose'],
-    ['experimentTokenHeader', 'content-TYPE', 'purpose'],
-    ['tokenPlacement', 'everywhere', 'user or experiment'],
-    ['tokenPlacement', 'toString', 'user or experiment'],
-    ['userTokenCommand', 'slices user jwt', 'JSON array'],
-    ['userTokenCommand', '[]', 'JSON array'],
-    ['userTokenCommand', '[""]', 'JSON array'],
-    ['userTokenCommand', '["a",1]', 'JSON array'],
-    ['userTokenCommand', '["a",["b"]]', 'JSON array'],
-    ['userTokenCommand', '{"0":"a"}', 'JSON array'],
-    ['userTokenCommand', '"slices"', 'JSON array'],
-    ['userTokenCommand', 'null', 'JSON array'],
-    ['userTokenCommand', '["a"', 'JSON array'],
-    ['userTokenCommand', '["a\\u0000"]', 'control'],
-    ['experimentTokenCommand', JSON.stringify(Array(65).fill('a')), 'long'],
-    ['experimentTokenCommand', `["${LONG}"]`, 'JSON array'],
-    ['experimentTokenCommand', `["echo","${TOKEN}"]`, 'secret'],
-    ['caFile', 'lab.pem', 'absolute'],
-    ['caFile', '~/lab.pem', 'absolute'],
-    ['caFile', '-', 'absolute'],
-    ['insecure', 'yes', 'true or false'],
-    ['insecure', 'TRUE', 'true or false'],
-    ['insecure', '1', 'true or false'],
-    ['project', 'a\u001b[2J', 'control'],
-    ['project', 'a\u009b', 'control'],
-    ['project', LONG, 'long'],
-    ['experiment', TOKEN, 'secret'],
-  ])('%s: case %# is refused, and not repeated', async (key, typed, why) => {
-    const failure = await failureOf(() => parseAssignments([`${key}=${typed}`]));
-    expect(failure.code).toBe('usage');
-    expect(failure.message).toMatch(/^This is not a value for \w+\.$/);
-    expect(failure.facts.why).toContain(why);
-    if (typed.length > 8) expect(failure.message + JSON.stringify(failure.facts)).not.toContain(typed);
+  const ADDRESSES = `javascript:alert(1) conn.example.org //conn.example.org /api https:conn.example.org https://
+    ftp://conn.example.org file:///etc/passwd https://user:pw@conn.example.org https://user@conn.example.org
+    https://:pw@conn.example.org https://conn.example.org?a=b https://conn.example.org/?
+    https://conn.example.org/#here https://conn.example.org:99999 https://conn${'\u202e'}.example.org`;
+  const ADDRESS_KEYS = 'baseUrl portalUrl authUrl';
+
+  test.each<[keys: string, why: string, values: string[]]>([
+    [ADDRESS_KEYS, 'address', ADDRESSES.split(/\s+/)],
+    [ADDRESS_KEYS, 'address', [' https://conn.example.org', 'https://conn.example.org/a b']],
+    [ADDRESS_KEYS, 'control', ['https://conn.exa\tmple.org', 'https://conn.example.org\r\n']],
+    [ADDRESS_KEYS, 'long', [`https://conn.example.org/${LONG}`]],
+    ['clientId', 'spaces', ['two words']],
+    ['clientId', 'ASCII', ['é']],
+    ['scope', 'single spaces', [' openid', 'openid  userinfo', 'open"id']],
+    ['apiGroups', 'letters', ['..,b', 'a/b,c', 'a,b?c', 'a', 'a,b,c', 'a,']],
+    ['experimentTokenHeader', 'header', ['bad header', 'bad:header']],
+    ['experimentTokenHeader', 'control', ['bad\r\nX-Evil: 1']],
+    ['experimentTokenHeader', 'purpose', ['Authorization', 'content-TYPE']],
+    ['tokenPlacement', 'user or experiment', ['everywhere', 'toString']],
+    ['userTokenCommand', 'JSON array', ['slices user jwt', '[]', '[""]', '["a",1]', '["a",["b"]]']],
+    ['userTokenCommand', 'JSON array', ['{"0":"a"}', '"slices"', 'null', '["a"', `["${LONG}"]`]],
+    ['userTokenCommand', 'control', ['["a\\u0000"]']],
+    ['experimentTokenCommand', 'long', [JSON.stringify(Array(65).fill('a'))]],
+    ['experimentTokenCommand', 'secret', [`["echo","${TOKEN}"]`]],
+    ['caFile', 'absolute', ['lab.pem', '~/lab.pem', '-']],
+    ['insecure', 'true or false', ['yes', 'TRUE', '1']],
+    ['project', 'control', ['a\u001b[2J', 'a\u009b']],
+    ['project', 'long', [LONG]],
+    ['experiment', 'secret', [TOKEN]],
+  ])('%s: a wrong one is refused (%s), and not repeated', async (keys, why, values) => {
+    for (const key of keys.split(' ')) {
+      for (const typed of values) {
+        const failure = await failureOf(() => parseAssignments([`${key}=${typed}`]));
+        expect(failure.code).toBe('usage');
+        expect(failure.message).toBe(`This is not a value for ${key}.`);
+        expect([typed.slice(0, 80), failure.facts.why]).toEqual([
+          typed.slice(0, 80),
+          expect.stringContaining(why),
+        ]);
+        if (typed.length > 8) expect(failure.message + JSON.stringify(failure.facts)).not.toContain(typed);
+      }
+    }
   });
 });
 

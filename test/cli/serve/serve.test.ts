@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { eventLine, eventLines } from '../../../src/cli/serve/events.ts';
+import { eventLine } from '../../../src/cli/serve/events.ts';
 import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
 import { instant, sentence } from '../../../src/contract/said.ts';
 import type { RunningServer } from '../../../src/operate/serve.ts';
@@ -139,46 +139,33 @@ test('behind another address it says which port listens', async () => {
   expect(stdout).toContain('\n  listens  at 0.0.0.0:8080\n');
 });
 
-test('an event that is wider than the terminal goes on in its own column', () => {
-  const line = '12:00:00  refused   Nothing of what was asked for is free.';
-  expect(eventLines(line, 80)).toEqual([line]);
-  expect(eventLines(line, 45)).toEqual([
-    '12:00:00  refused   Nothing of what was asked',
-    '                    for is free.',
-  ]);
-});
-
 test('many users are counted', async () => {
   const users = Array.from({ length: 40 }, (_, index) => ({ name: `u${index}`, roles: [] }));
   expect((await serve([], { columns: 100, server: { users } })).stdout).toContain('and 28 more');
 });
 
 const refusal = { method: 'POST', path: '/x', status: 422, code: 'bandwidth_unavailable' };
-test.each<[string, 'info' | 'error', EventFields, string | undefined]>([
-  ['login', 'info', { name: 'alice', client: 'slices-conn' }, 'login     alice, in slices-conn'],
+const full = sentence`Full from ${instant(Date.parse('2026-11-01T22:00:00Z'))} on.`;
+test.each<[string, EventFields, string | undefined]>([
+  ['login', { name: 'alice', client: 'slices-conn' }, 'login     alice, in slices-conn'],
   [
     'request',
-    'info',
-    { ...refusal, why: sentence`Full from ${instant(Date.parse('2026-11-01T22:00:00Z'))} on.` },
+    { ...refusal, why: full },
     'refused   Full from Sun 1 Nov 23:00 on. (422 bandwidth_unavailable)',
   ],
-  ['request', 'info', refusal, 'refused   POST /x (422 bandwidth_unavailable)'],
-  ['request', 'info', { method: 'GET', path: '/favicon.ico', status: 404, code: 'not_found' }, undefined],
-  ['request', 'info', { method: 'POST', path: '/auth/token', status: 400 }, undefined],
-  ['request', 'info', { method: 'GET', path: '/x', status: 200 }, undefined],
-  ['key_made', 'info', { kid: 'key2' }, undefined],
-  ['bug', 'error', { why: 'Error: no\n    at here' }, 'error     bug: Error: no'],
-  [
-    'store_unavailable',
-    'error',
-    { why: 'Error: away', times: 7 },
-    'error     store unavailable: Error: away (7 more times)',
-  ],
-  ['database_made', 'info', { file: '/x.sqlite' }, 'new       /x.sqlite, which was not there'],
-  ['database_made', 'info', {}, 'new       tables, in the database, which was empty'],
-  ['failover_loses', 'info', { why: 'It is empty.' }, 'note      It is empty.'],
-  ['stopping', 'info', { drain: 5 }, 'stopping  in 5 s (--drain)'],
-])('the line of %s, %s', (event, level, fields, line) => {
+  ['request', refusal, 'refused   POST /x (422 bandwidth_unavailable)'],
+  ['request', { method: 'GET', path: '/favicon.ico', status: 404, code: 'not_found' }, undefined],
+  ['request', { method: 'POST', path: '/auth/token', status: 400 }, undefined],
+  ['request', { method: 'GET', path: '/x', status: 200 }, undefined],
+  ['key_made', { kid: 'key2' }, undefined],
+  ['bug', { why: 'Error: no\n    at here' }, 'error     bug: Error: no'],
+  ['store_unavailable', { why: 'No.', times: 7 }, 'error     store unavailable: No. (7 more times)'],
+  ['database_made', { file: '/x.sqlite' }, 'new       /x.sqlite, which was not there'],
+  ['database_made', {}, 'new       tables, in the database, which was empty'],
+  ['failover_loses', { why: 'It is empty.' }, 'note      It is empty.'],
+  ['stopping', { drain: 5 }, 'stopping  in 5 s (--drain)'],
+])('the line of %s, %j', (event, fields, line) => {
+  const level = line?.startsWith('error') ? 'error' : 'info';
   const text = eventLine({ level, event, fields }, { now: NOW, zone: 'Europe/Brussels' });
   expect(text?.slice(10)).toBe(line);
 });
