@@ -198,15 +198,13 @@ describe('plan and apply', () => {
     expect(await existing()).toHaveLength(1);
   });
 
-  it('a site that there is not is told with its line, alone and beside what else is wrong in the file', async () => {
+  it('a site that there is not is told with its line', async () => {
     const file = links(1).replace('pl-poznan1', 'pl-poznan');
     const alone = await run(file, 'plan');
     expect([alone.exitCode, alone.stdout]).toEqual([
       6,
       expect.stringMatching(/demo\.yaml:4:19: There is no site/),
     ]);
-    const both = await run(file.replace('100M', '1X'), 'plan');
-    expect([both.exitCode, both.stderr]).toEqual([2, expect.stringContaining('has 2 errors')]);
   });
 
   it('plan prints its object each time', async () => {
@@ -282,7 +280,7 @@ describe('a service without batches', () => {
     expect(error).toMatchObject({
       code: 'bandwidth_unavailable',
       message: '1 of the changes does not fit; nothing was changed.',
-      why: expect.stringContaining('The 12 made before it were deleted again.'),
+      why: expect.stringContaining('12 that were made were deleted again.'),
       fix: 'slices-conn plan demo.yaml --json',
       exitCode: 6,
       maybeDone: false,
@@ -299,7 +297,7 @@ describe('a service without batches', () => {
     const { stderr } = await run(links(3, { 3: '2G' }), 'apply');
     expect(stderr.split('\n')).toEqual([
       'error: 1 of the changes does not fit; nothing was changed.',
-      '  why: The 2 made before it were deleted again.',
+      '  why: 2 that were made were deleted again.',
       '    link-3: The link has 1 Gbps; 2 Gbps were asked for.',
       '  try: slices-conn plan demo.yaml',
       '',
@@ -310,7 +308,7 @@ describe('a service without batches', () => {
     isBare = true;
     const { error } = JSON.parse((await run(links(2), 'apply', '--json')).stderr);
     expect(error).toMatchObject({ code: 'unsigned', exitCode: 9, reservation: null, maybeDone: false });
-    expect(error.why).toContain('The one that was made was deleted again.');
+    expect(error.why).toContain('1 that was made was deleted again.');
     expect(writes).toEqual([expect.stringMatching(/^POST /), expect.stringMatching(/^DELETE /)]);
     expect(await existing()).toEqual([]);
     const [program, ...words] = error.fix.split(' ');
