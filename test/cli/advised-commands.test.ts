@@ -209,7 +209,6 @@ describe('every next step works when it is pasted', () => {
     HELP_ON_TIMES: 'slices-conn help times',
     HELP_ON_TOKENS: 'slices-conn help environment',
     'ASKED_BY[feature]': 'slices-conn availability be-gent1 pl-poznan1',
-    "ownCommand(change.action, change.name, '--help')": 'slices-conn update kth --help',
     "'--help'": 'slices-conn reserve --help',
     "ownCommand('show', file)": 'slices-conn show ID',
     "{ reason: 'left-behind' }": 'slices-conn delete ID --as-administrator --reason left-behind',
@@ -231,8 +230,7 @@ describe('every next step works when it is pasted', () => {
     'renamed(typed, meant)': undefined,
     'startChange(at, asked)':
       'slices-conn reserve be-gent1 gr-uth --bandwidth 1G --earliest --for 1h --start 2026-12-01T10:00Z',
-    '{ for: lengthWord(update.start, update.end) }': 'slices-conn update ID --start +3h --for 1h',
-    "{ ...startChange('now', asked), ...endChange(started, asked) }":
+    "startChange('now', asked)":
       'slices-conn reserve be-gent1 pl-poznan1 --bandwidth 1000 --start-now --end +2h',
     '`slices-conn availability ${site1} ${site2}`': 'slices-conn availability be-gent1 pl-poznan1',
     '`slices-conn availability ${site1}`': 'slices-conn availability be-gent1',

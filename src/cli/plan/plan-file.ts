@@ -45,7 +45,7 @@ export interface PlanContent {
 const MAX_SIZE = 1_048_576;
 /** The most errors that are told. */
 const MOST_TOLD = 20;
-const FIX = 'slices-conn plan --help';
+const HELP = 'slices-conn plan --help';
 
 const TOP = ['version', 'experiment', 'tz', 'defaults', 'reservations', '$schema'];
 const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', 'via', 'avoid', 'direct', 'description'];
@@ -67,13 +67,13 @@ type Members = ReadonlyMap<string, Member>;
 export function readPlan(bytes: Uint8Array, name: string, times: TimeContext): PlanContent {
   if (bytes.length > MAX_SIZE) {
     const most = `A plan file has at most ${MAX_SIZE / 1024} KiB, and this one has ${Math.ceil(bytes.length / 1024)}.`;
-    throw new Failure('usage', `${name} is too large.`, { why: most, fix: FIX });
+    throw new Failure('usage', `${name} is too large.`, { why: most, fix: HELP });
   }
   let text: string;
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Failure('usage', `${name} is not text in UTF-8.`, { fix: FIX });
+    throw new Failure('usage', `${name} is not text in UTF-8.`, { fix: HELP });
   }
   return new PlanFile(name, times).read(text);
 }
@@ -137,11 +137,11 @@ class PlanFile {
     const told = [...this.#errors].toSorted(([, one], [, other]) => one - other).map(([text]) => text);
     const [first, ...others] = told;
     if (first === undefined) return;
-    if (others.length === 0) throw new Failure('usage', first, { fix: FIX });
+    if (others.length === 0) throw new Failure('usage', first, { fix: HELP });
     const more = told.length - MOST_TOLD;
     throw new Failure('usage', `${this.#name} has ${told.length} errors.`, {
       lines: [...told.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${more} more`] : [])],
-      fix: FIX,
+      fix: HELP,
     });
   }
 

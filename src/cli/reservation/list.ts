@@ -18,7 +18,7 @@ import { type ListedIn, reservationTable } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 import { shortTime, type TimeContext } from '../times.ts';
 import { nearestSite, siteName } from '../values.ts';
-import { reserveText } from './alternatives.ts';
+import { reserveText } from './again.ts';
 import { linkAndPeriod } from './reservation-argument.ts';
 
 /** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--start T] [--end T]

@@ -8,8 +8,8 @@ import { isCurrent } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
+import { toldOfGone } from './again.ts';
 import { changesBetween, type Look, type SeenChange } from './changes.ts';
-import { toldOfGone } from './gone.ts';
 
 /** How the watched reservations are known. */
 interface Reader {

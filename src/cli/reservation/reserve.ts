@@ -30,9 +30,9 @@ import { escapeText } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import type { TimeContext } from '../times.ts';
 import { parseBandwidth, parseVolume, siteName, withLastingVolume } from '../values.ts';
-import { refusalOf, withHolder } from './alternatives.ts';
+import { refusalOf } from './alternatives.ts';
 import { confirmRate, foundLines } from './found.ts';
-import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
+import { askForMissing, missingOf, withLeast } from './missing.ts';
 import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
 import { noticeTextsNotKept, noticeUnsaved, TEXT_OPTIONS } from './text-options.ts';
 import { waitForStart } from './wait-for-start.ts';
@@ -139,10 +139,10 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
   const parsed = parseReserve(...withLeast(args, flags, lacking), await given.clock.times());
-  const parts = missingParts(lacking);
-  if (parts.length > 0) {
-    if (!given.terminal.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
-    return askForMissing(given, args, { ...lacking, route: askedRouteOf(parsed) });
+  if (lacking.size > 0) {
+    if (!given.terminal.ask || given.flags.json)
+      throw missingFailure('slices-conn reserve', [...lacking.values()]);
+    return askForMissing(given, args, lacking, askedRouteOf(parsed));
   }
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(given, flags.save, 'Nothing was booked.');
@@ -187,8 +187,8 @@ async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
     .change([{ action: 'create', request }], { dryRun: true })
     .catch(refusedTo(run, asked));
   const { reservation } = rehearsed;
-  const more = await foundLines(run, request, reservation, { isBooked: false });
   const times = await context.clock.times();
+  const more = foundLines(request, reservation, times);
   await context.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
     rehearsalCard(print, reservation, { times, experiment, more }),
   );
@@ -229,8 +229,8 @@ async function printBooked(
   const { context, experiment, flags } = run;
   const { output } = context;
   const { save } = flags;
-  const more = await foundLines(run, request, proven.reservation, { isBooked: true });
   const times = await context.clock.times();
+  const more = foundLines(request, proven.reservation, times);
   await output.result(reservationResult(proven), (print) => {
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
     return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
@@ -242,17 +242,13 @@ async function printBooked(
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
-function refusedTo(
-  { context, flags, ...run }: Run,
-  request: ReservationRequest,
-): (error: unknown) => Promise<never> {
-  return async (error) => {
+function refusedTo({ context, flags, ...run }: Run, request: ReservationRequest): (error: unknown) => never {
+  return (error) => {
     const { typed, clock } = context;
-    const known = await withHolder(error, run.session, request.name);
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
     const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
-    throw refusalOf(known, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
+    throw refusalOf(error, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
   };
 }
 

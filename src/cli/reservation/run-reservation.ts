@@ -10,14 +10,12 @@ import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../tokens/claimed.ts';
 import { linkName, viaAside } from '../../words/link-name.ts';
 import { withServices } from '../advice.ts';
-import type { CommandLine } from '../command-line.ts';
 import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';
-import { commandOf, Refusal } from '../print/offers.ts';
 import { jsonText } from '../print/output.ts';
 import { distanceIn, formatDistance, shortTime, timesIn } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
-import { refusalOf, surelyFree } from './alternatives.ts';
+import { surelyFree } from './alternatives.ts';
 import { rateAndTagChanges } from './changes.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 
@@ -336,39 +334,10 @@ export class RunReservation {
     } catch (error) {
       // Others may delete theirs, and a service may come back: asked for again at two thirds of what is left.
       this.#extendAt = Math.max(now() + ((this.#end - now()) * 2) / 3, now() + LOOK_AGAIN);
-      await this.#reportUnextended(error, end, left);
-    }
-  }
-
-  /** @param end what was asked for, in milliseconds */
-  async #reportUnextended(error: unknown, end: number, left: Said): Promise<void> {
-    const { clock, flags, output, typed } = this.#run.context;
-    const { reservation } = this.#proven;
-    const extend = durationWord(end - this.#end) ?? '1m';
-    const line: CommandLine = {
-      ...typed,
-      words: [
-        { text: 'update', is: 'command' },
-        { text: this.#id, is: 'argument' },
-        { text: '--extend', is: 'flag', member: 'extend' },
-        { text: extend, is: 'value', member: 'extend' },
-      ],
-    };
-    const found = refusalOf(error, {
-      request: { ...asUpdate(reservation), end },
-      typed: line,
-      flags: { extend },
-      update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
-      now: clock.now(),
-    });
-    await this.say(
-      sentence`warning: The link was not extended by ${formatDuration(end - this.#end)}: ${saidOf(found)} ${left}`,
-    );
-    if (!(found instanceof Refusal)) return;
-    const zoned = timesIn(await clock.times());
-    for (const offer of found.offers) {
-      const update = withServices(flags, commandOf(line, offer));
-      output.notice(`  ${inTimes(offer.label, zoned)}: ${update}`);
+      const more = formatDuration(end - this.#end);
+      await this.say(sentence`warning: The link was not extended by ${more}: ${saidOf(error)} ${left}`);
+      const update = ownCommand('update', this.#id, '--extend', durationWord(end - this.#end) ?? '1m');
+      context.output.notice(`  try: ${withServices(context.flags, update)}`);
     }
   }
 

@@ -179,17 +179,6 @@ describe('the command of an alternative changes only the flags that differ', () 
       ]);
     });
 
-    test('older services name an instant that is over when it is asked for', () => {
-      const {
-        kind: _kind,
-        start_now: _now,
-        ...old
-      } = { ...most, start_date: iso(0), end_date: iso(8 * HOUR + 5000) };
-      const { offers } = refused([old], asked);
-      expect(offers).toMatchObject([{ kind: 'most_bandwidth', start: 'now' }]);
-      expect(offers[0]?.command).toBe(`slices-conn ${LINK.replace('9G', '6G')} --start-now --for 8h`);
-    });
-
     test('in place of a start that has passed', () => {
       const passed: ReservationRequest = { ...request, start: NOW - HOUR };
       const typed = `${LINK} --start ${at(-HOUR)} --for 10h`;
@@ -256,12 +245,9 @@ describe('the command of an alternative changes only the flags that differ', () 
       const began = { ...request, start: NOW - HOUR, end: NOW + 7 * HOUR };
       const asked = { request: began, update: { ...update, start: NOW - HOUR } };
       const less = { ...most, start_date: iso(-HOUR), end_date: iso(7 * HOUR) };
-      const { kind: _kind, start_now: _now, ...old } = less;
-      for (const each of [less, old]) {
-        expect(commands([each], { ...asked, typed: 'update con_a_1 --extend 6h' })).toEqual([
-          'slices-conn update con_a_1 --extend 6h --bandwidth 6G',
-        ]);
-      }
+      expect(commands([less], { ...asked, typed: 'update con_a_1 --extend 6h' })).toEqual([
+        'slices-conn update con_a_1 --extend 6h --bandwidth 6G',
+      ]);
     });
   });
 });
@@ -313,16 +299,17 @@ describe('a refusal', () => {
     );
   });
 
-  test('of a past start advises to start now, if the end is in the future', () => {
-    const typed = `${LINK} --start ${at(-HOUR)} --for 3h --dry-run`;
-    const wanted = { ...request, start: NOW - HOUR, end: NOW + 2 * HOUR };
-    const asked = { request: wanted, typed, code: 'date_past' } as const;
-    const { fix } = refused([], asked).failure.facts;
-    expect(typeof fix === 'object' && retyped(typedAs(typed), fix)).toBe(
-      `slices-conn ${LINK} --start-now --end ${at(2 * HOUR)} --dry-run`,
-    );
-    const over = { ...wanted, end: NOW - 1 };
-    expect(refused([], { ...asked, request: over }).failure.facts.fix).toBeUndefined();
+  test('of a past start advises to start now, unless the end was typed and has passed too', () => {
+    const fixOf = (typed: string, end: number) => {
+      const asked = { request: { ...request, start: NOW - HOUR, end }, typed, code: 'date_past' } as const;
+      const { fix } = refused([], asked).failure.facts;
+      return typeof fix === 'object' ? retyped(typedAs(typed), fix) : fix;
+    };
+    const [lasting, ending] = ['--for 3h', `--end ${at(2 * HOUR)}`].map((length) => `${length} --dry-run`);
+    const passed = `${LINK} --start ${at(-HOUR)}`;
+    expect(fixOf(`${passed} ${lasting}`, NOW - 1)).toBe(`slices-conn ${LINK} --start-now ${lasting}`);
+    expect(fixOf(`${passed} ${ending}`, NOW + 1)).toBe(`slices-conn ${LINK} --start-now ${ending}`);
+    expect(fixOf(`${passed} ${ending}`, NOW - 1)).toBeUndefined();
   });
 
   test('that is about something else stays as it is', () => {

@@ -144,18 +144,14 @@ describe('reserve --name', () => {
     const { machine } = await scene();
     const { run, reserve } = machine();
     const id = await reserve('--start', '+1h', '--name', 'nightly');
-    await reserve('--start', '+1h', '--name', 'nightly-2');
     const typed = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name'];
     expect(reportOf(await run('--json', ...typed, 'nightly'))).toMatchObject({
       code: 'name_taken',
       exitCode: 2,
       message: 'Another reservation has the name nightly until it ends or is deleted.',
-      why: `${id} has it: be-gent1 – pl-poznan1, from 2026-11-01T13:00:00.000Z to 2026-11-01T15:00:00.000Z.`,
-      fix: 'slices-conn --offline --json reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h --name nightly-3',
+      why: `${id} has it.`,
+      fix: 'slices-conn --offline --json reserve be-gent1 pl-poznan1 --bandwidth 1G --start +1h --for 2h --name nightly-2026-11-01t1200',
     });
-    expect((await run(...typed, 'nightly')).stderr).toContain(
-      `  why: ${id} has it: be-gent1 – pl-poznan1, from Sun 1 Nov 13:00 UTC to 15:00.\n`,
-    );
   });
 
   test('the name is in the card, in a dry run, and beside what is deleted; then it is free again', async () => {
@@ -212,7 +208,7 @@ describe('update --name', () => {
       code: 'name_taken',
       exitCode: 2,
       why: expect.stringContaining(holder),
-      fix: 'slices-conn --offline --json update one --name two-2',
+      fix: 'slices-conn --offline --json update one --name two-2026-11-01t1200',
     });
   });
 

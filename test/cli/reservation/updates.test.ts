@@ -57,13 +57,6 @@ test('the card of an update has old and new of each thing that changed', async (
   ]);
 });
 
-test('a start behind the end is refused with the command that keeps the length', async () => {
-  const { run } = await scene('');
-  const report = reportOf(await run('--json', 'update', 'own', '--start', '2026-11-02T18:00Z'));
-  expect(report).toMatchObject({ code: 'period_empty' });
-  expect(report.fix).toBe('slices-conn --offline --json update own --start 2026-11-02T18:00Z --for 6h');
-});
-
 test('the start of one that has begun is refused, and what can change is said', async () => {
   const { run } = await scene('');
   await run('reserve', ...LINK.with(2, '--start-now').toSpliced(3, 1), '--name', 'begun');
