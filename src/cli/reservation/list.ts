@@ -72,7 +72,7 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
   const span = readSpan(flags, await context.clock.times());
   const { found, experiments, hasList, unasked } = await read(context, session, flags);
   const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
-  const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
+  const shown = found.filter(({ item }) => isWanted(item, flags, user, span));
   if (!hasList) {
     output.notice(
       'This service does not list reservations: it was asked for each that this machine knows. Others are not shown.',
@@ -88,13 +88,11 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
     ...item,
     requested: requested && requestResult(requested),
   }));
-  const isMissed = shown.length === 0 && flags.site !== undefined;
-  const sites = isMissed ? await session.connectivity.sites().catch(() => undefined) : undefined;
   const { timeline } = flags.timeline ? await import('../print/timeline.ts') : {};
   const { calendar } = flags.ics ? await import('../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
     if (calendar) return calendar(shown, { experiments, now: times.now });
-    if (shown.length === 0) return `${escapeText(noneText(experiments, flags, sites))}\n`;
+    if (shown.length === 0) return `${escapeText(noneText(experiments, flags))}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
@@ -171,39 +169,28 @@ function isWanted(
   item: ListedReservation,
   { all, mine, site, state }: Flags,
   user: string | undefined,
+  { start, end }: Span,
 ): boolean {
   const { site1, site2 } = knownRequest(item) ?? {};
+  const { start: starts = Number.NaN, end: ends = Number.NaN } = knownPeriod(item) ?? {};
   return (
     (state === undefined ? all === true || isCurrent(item) : item.state === state) &&
     (site === undefined || site === site1 || site === site2) &&
-    (!mine || isOwn(item, user))
+    (!mine || isOwn(item, user)) &&
+    (start === undefined || ends > start) &&
+    (end === undefined || starts < end)
   );
 }
 
-/** Whether any of a reservation lies in a period. */
-function isInSpan(item: ListedReservation, { start, end }: Span): boolean {
-  if (start === undefined && end === undefined) return true;
-  const period = knownPeriod(item);
-  return (
-    period !== undefined &&
-    (start === undefined || period.end > start) &&
-    (end === undefined || period.start < end)
-  );
-}
-
-/** The text in place of an empty list. @param sites of the service, where it tells them */
-function noneText(
-  experiments: readonly NamedExperiment[],
-  flags: Flags,
-  sites: readonly string[] | undefined,
-): string {
+/** The text in place of an empty list. */
+function noneText(experiments: readonly NamedExperiment[], flags: Flags): string {
   const { all, mine, site, state, start, end } = flags;
   const [only, another] = experiments;
   if (!only) return 'You are in no active experiment whose reservations you may list.';
   const where = another ? `your ${experiments.length} experiments` : `experiment ${only.name ?? only.id}`;
   const isOfPeriod = start !== undefined || end !== undefined;
   if (site !== undefined || mine || state !== undefined || isOfPeriod) {
-    const near = site === undefined ? undefined : nearestSite(site, { sites });
+    const near = site === undefined ? undefined : nearestSite(site);
     const isPast = isOfPeriod && !all && state === undefined;
     const hint = isPast ? ' --all looks at those that ended or were deleted too.' : '';
     return `No reservation in ${where} matches.${near === undefined ? hint : ` Did you mean ${near}?`}`;

@@ -16,8 +16,8 @@ import { jsonText } from '../print/output.ts';
 import { distanceIn, formatDistance, shortTime, timesIn } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
 import { surelyFree } from './alternatives.ts';
-import { rateAndTagChanges } from './changes.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
+import { rateAndTagChanges } from './looks.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];

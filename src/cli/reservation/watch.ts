@@ -10,8 +10,7 @@ import type { Context } from '../context.ts';
 import { escapeText, jsonText, type Printer } from '../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
-import { type Look, rateAndTagChanges, type SeenChange, type WatchEvent } from './changes.ts';
-import { looks, readerOf, readerOfAll } from './looks.ts';
+import { type Look, looks, rateAndTagChanges, type SeenChange, type WatchEvent } from './looks.ts';
 import { linkAndPeriod, reservationArgument } from './reservation-argument.ts';
 
 /** `slices-conn watch [ID]`. */
@@ -47,11 +46,10 @@ export async function run(context: Context, [typed]: readonly string[], { exec }
   const { output } = context;
   const one = typed === undefined ? undefined : await reservationArgument(context, typed, 'watch');
   const session = one?.session ?? (await context.session());
-  const read = one ? readerOf(session, one.id, context.clock.now) : readerOfAll(session);
   context.processes.ifStopped('as expected');
   let isZoneNamed = false;
   let isFirst = true;
-  for await (const { look, changes } of looks(read, context)) {
+  for await (const { look, changes } of looks(context, { session, id: one?.id })) {
     if (isFirst && output.isForPerson) {
       output.notice(await watched(context, session, look, one?.id));
       isZoneNamed = !context.flags.quiet;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { changesBetween, type Look, type SeenChange } from '../../../src/cli/reservation/changes.ts';
+import { changesBetween, type Look, type SeenChange } from '../../../src/cli/reservation/looks.ts';
 import { formatInstant } from '../../../src/contract/instants.ts';
 import { nextTurn as nextOf, SOON } from '../../../src/contract/phases.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
