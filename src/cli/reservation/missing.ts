@@ -79,13 +79,13 @@ export async function askForMissing(
   const { output } = context;
   const times = await context.clock.times();
   const { connectivity } = await context.session();
-  const links = (await connectivity.links()) ?? [];
-  const ends = await endsOf(connectivity, links, route);
-  const items = ends.map((name) => ({ name, about: '' }));
-  const first = typed1 ?? (await chooseNamed(context, 'From which site?', items, DECLINED));
-  const second =
-    typed2 ??
-    (await chosenPartner(context, connectivity, first, { ends, hasLinks: links.length > 0, route }));
+  const ends = await endsOf(connectivity, route);
+  const chosen = (title: string, other?: string): Promise<string> => {
+    const items = ends.filter((name) => name !== other).map((name) => ({ name, about: '' }));
+    return chooseNamed(context, title, items, DECLINED);
+  };
+  const first = typed1 ?? (await chosen('From which site?'));
+  const second = typed2 ?? (await chosen(`From ${first} to which site?`, first));
   const capacity = await showFree(context, connectivity, { site1: first, site2: second, ...route });
   const flags: string[] = [];
   if (missing.has('bandwidth')) {
@@ -137,40 +137,11 @@ function isDuration(text: string): boolean {
 /** The sites that can be an end of a route as it is asked for: those of the links, else those that the service names. */
 async function endsOf(
   connectivity: ConnectivityClient,
-  links: readonly { site1: string; site2: string }[],
   { via = [], avoid = [] }: AskedRoute,
 ): Promise<string[]> {
-  const inner = [...via, ...avoid];
-  const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
+  const ends = ((await connectivity.links()) ?? []).flatMap(({ site1, site2 }) => [site1, site2]);
   const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
-  return [...new Set(sites)].filter((site) => !inner.includes(site)).toSorted();
-}
-
-/** The other end, chosen from the sites that a link or a route as it is asked for leads to; what is free now stands beside each. */
-async function chosenPartner(
-  context: Context,
-  connectivity: ConnectivityClient,
-  site: string,
-  { ends, hasLinks, route }: { ends: readonly string[]; hasLinks: boolean; route: AskedRoute },
-): Promise<string> {
-  const now = context.clock.now();
-  let refusal: unknown;
-  const items = ends.map(async (name) => {
-    if (name === site) return [];
-    const window = { site1: site, site2: name, ...route, start: now, end: now + 1000 };
-    // A service may know of no way between the two, or tell nobody what is free.
-    const free = await connectivity.availability(window).catch((error: unknown) => {
-      refusal ??= error;
-    });
-    if (!free) return hasLinks ? [] : { name, about: '' };
-    const [part] = free.items;
-    const text = `${formatBandwidth(part?.bandwidth ?? 0)} of ${formatBandwidth(free.bandwidth)} free now`;
-    const hops = (free.routes?.[part?.route ?? 0]?.length ?? 2) - 1;
-    return { name, about: hops > 1 ? `${text}, ${hops} hops` : text };
-  });
-  const found = (await Promise.all(items)).flat();
-  if (found.length === 0 && refusal) throw refusal;
-  return chooseNamed(context, `From ${site} to which site?`, found, DECLINED);
+  return [...new Set(sites)].filter((site) => ![...via, ...avoid].includes(site)).toSorted();
 }
 
 /**

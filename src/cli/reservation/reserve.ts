@@ -1,9 +1,11 @@
 import type { ProvenReservation } from '../../client/proof.ts';
 import { askedRouteOf } from '../../contract/asked-route.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../contract/request-limits.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
 import { inOneText } from '../../contract/said.ts';
@@ -26,12 +28,19 @@ import {
   shortfall,
 } from '../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../print/cards.ts';
-import { escapeText } from '../print/output.ts';
-import { confirmWriting } from '../questions.ts';
-import type { TimeContext } from '../times.ts';
-import { parseBandwidth, parseVolume, siteName, withLastingVolume } from '../values.ts';
+import { folded } from '../print/folded.ts';
+import { type CardLine, escapeText } from '../print/output.ts';
+import { confirmIfAsked, confirmWriting } from '../questions.ts';
+import { distanceIn, endAside, shortEnd, shortTime, type TimeContext } from '../times.ts';
+import {
+  formatBandwidth,
+  formatVolume,
+  parseBandwidth,
+  parseVolume,
+  siteName,
+  withLastingVolume,
+} from '../values.ts';
 import { refusalOf } from './alternatives.ts';
-import { confirmRate, foundLines } from './found.ts';
 import { askForMissing, missingOf, withLeast } from './missing.ts';
 import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
 import { noticeTextsNotKept, noticeUnsaved, TEXT_OPTIONS } from './text-options.ts';
@@ -250,6 +259,57 @@ function refusedTo({ context, flags, ...run }: Run, request: ReservationRequest)
     const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
     throw refusalOf(error, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
   };
+}
+
+/** The result of a search, for its card: how far away the earliest start is; of a volume how long it takes, and its deadline. */
+function foundLines(
+  { duration, volume, end: latest }: ReservationRequest,
+  reservation: Reservation,
+  times: TimeContext,
+): CardLine[] {
+  const { start, end } = periodOf(reservation);
+  if (duration !== undefined) return [['found', `the earliest start: ${distanceIn(start, times)}`]];
+  if (volume === undefined) return [];
+  const deadline = `${shortTime(latest, times)} (${endAside(latest, distanceIn(latest, times), times)})`;
+  return [
+    ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`],
+    ['deadline', deadline],
+  ];
+}
+
+/**
+ * Asks a person before a volume takes more than half of what is free: without `--bandwidth` it may use all of it. A
+ * service that can't be asked beforehand answers the booking itself.
+ *
+ * @throws Declined when the answer is no
+ */
+async function confirmRate(
+  context: Context,
+  { connectivity }: Session,
+  request: ReservationRequest,
+): Promise<void> {
+  const { volume, bandwidth: limit, site1, site2 } = request;
+  if (volume === undefined || limit !== undefined || !context.terminal.ask || context.flags.yes) return;
+  try {
+    const [{ reservation }] = await connectivity.change(
+      [{ action: 'create', request: withLastingVolume(request) }],
+      { dryRun: true },
+    );
+    const { start, end } = periodOf(reservation);
+    const window = { site1, site2, ...askedRouteOf(request), start, end };
+    const { items } = await connectivity.availability(window);
+    const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
+    if (reservation.bandwidth <= free / 2) return;
+    const times = await context.clock.times();
+    const period = `from ${shortTime(start, times)} to ${shortEnd(start, end, times)} ${times.zone}`;
+    const taken = `${formatVolume(volume)} would take ${formatBandwidth(reservation.bandwidth)} of the ${formatBandwidth(free)} that are free ${period}. --bandwidth is the most that it may use.`;
+    for (const line of folded(taken, context.output.columns)) context.output.prompt(line);
+  } catch (error) {
+    const isHarmless = error instanceof Failure && !error.facts.maybeDone && !error.facts.reservation;
+    if (!isHarmless) throw error;
+    return;
+  }
+  await confirmIfAsked(context, 'Book that?', 'Nothing was booked.');
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */
