@@ -44,13 +44,14 @@ const ATTEMPTS = 3;
 
 /** Makes what exists as the file says, all or none. */
 export async function run(given: Context, [path = '']: readonly string[], flags: Flags): Promise<void> {
-  const { context, ...acting } = await openPlan(given, path, flags);
+  const plan = await openPlan(given, path, flags);
+  const { context } = plan;
   const confirmed = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
-    const compared = await compare(acting, context);
+    const compared = await compare(plan);
     await confirmLosses(context, compared.changes, confirmed);
     try {
-      return await printPlan(context, acting, await apply(compared.changes, compared.how), compared);
+      return await printPlan(plan, await apply(compared.changes, compared.how));
     } catch (error) {
       if (!(error instanceof NotApplied)) throw error;
       const { code, undone, left } = error;

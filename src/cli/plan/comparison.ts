@@ -34,19 +34,22 @@ type ApplyFlags = OptionsOf<typeof PLAN_OPTIONS & typeof ALLOW_UNSIGNED>;
 export const PLAN_FILE = { '<file>': 'a plan file in YAML or JSON; - for standard input' } as const;
 
 /** A plan file that was read, and the experiment that it is for. */
-interface Acting {
+interface Plan {
+  /** By the service's clock; see {@link onServiceTime}. */
+  context: Context;
   session: Session;
   experiment: ExperimentAccess;
   wanted: PlanContent;
   flags: ApplyFlags;
 }
 
-/** Reads a plan file, and opens its experiment. @returns the context too, by the service's clock; see {@link onServiceTime} */
-export async function openPlan(
-  given: Context,
-  path: string,
-  flags: ApplyFlags,
-): Promise<Acting & { context: Context }> {
+/**
+ * Reads a plan file, and opens its experiment, where it names one. That goes before the environment and the profile; a flag that
+ * names another is a mistake.
+ *
+ * @throws Failure `usage` where flag and file name two
+ */
+export async function openPlan(given: Context, path: string, flags: ApplyFlags): Promise<Plan> {
   const bytes = await given.files.read(path);
   const read = async ({ clock: { times } }: Context): Promise<PlanContent> =>
     readPlan(bytes, path === '-' ? '<stdin>' : path, await times());
@@ -54,8 +57,16 @@ export async function openPlan(
   const session = await given.session();
   const context = await onServiceTime(given, session);
   const wanted = context === given ? parsed : await read(context);
-  const experiment = await actIn(session, wanted, context.flags.experiment);
-  return { context, session, experiment, wanted, flags };
+  const { experiment } = wanted;
+  if (experiment !== undefined && given.flags.experiment === undefined) session.actIn(experiment);
+  const access = await session.signedIn();
+  const { id, name = id } = access;
+  if (experiment === undefined || experiment === id || experiment === name)
+    return { context, session, experiment: access, wanted, flags };
+  throw new Failure('usage', `The file is for the experiment ${experiment}, and not for ${name}.`, {
+    why: 'Its reservations would be made in another experiment than the file says.',
+    fix: { experiment },
+  });
 }
 
 /** How what exists differs from a file. */
@@ -65,15 +76,11 @@ export interface Compared {
   /** Whether anything is to be done. */
   isNeeded: boolean;
   how: Applying;
-  /** How many named reservations of the experiment the file does not have. */
-  others: number;
 }
 
 /** Compares what exists with a file. */
-export async function compare(
-  { session, experiment, wanted, flags }: Acting,
-  { clock: { now } }: Context,
-): Promise<Compared> {
+export async function compare({ context, session, experiment, wanted, flags }: Plan): Promise<Compared> {
+  const { now } = context.clock;
   const { earliest = false, allowUnsigned = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
   const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
@@ -83,33 +90,7 @@ export async function compare(
   const { batch = false, dryRun = false } = asked ?? {};
   const can = { hasBatches: batch, canRehearse: batch || dryRun };
   const how = { session, now, expiry, earliest, ...can, allowUnsigned, pending };
-  const names = new Set(wanted.reservations.map(({ name }) => name));
-  const others = existing.filter(({ name }) => !names.has(name)).length;
-  return { changes, isNeeded, how, others };
-}
-
-/**
- * The experiment of the file, where it names one. It goes before the environment and the profile; a flag that names
- * another is a mistake.
- *
- * @throws Failure `usage` where flag and file name two
- */
-async function actIn(
-  session: Session,
-  { experiment }: PlanContent,
-  flag: string | undefined,
-): Promise<ExperimentAccess> {
-  if (experiment !== undefined && flag === undefined) session.actIn(experiment);
-  const access = await session.signedIn();
-  if (experiment === undefined || experiment === access.id || experiment === access.name) return access;
-  throw new Failure(
-    'usage',
-    `The file is for the experiment ${experiment}, and not for ${access.name ?? access.id}.`,
-    {
-      why: 'Its reservations would be made in another experiment than the file says.',
-      fix: { experiment },
-    },
-  );
+  return { changes, isNeeded, how };
 }
 
 /**
@@ -160,31 +141,26 @@ export function togetherFrom(start: CommonStart, text: (instant: number) => stri
   return givenUpText(start.notBefore === undefined ? undefined : text(start.notBefore));
 }
 
-/** Prints the result of a plan that was made or applied. */
+/**
+ * Prints the result of a plan that was made or applied.
+ *
+ * @param made of `plan`: `fits`: whether all fits; null where the service can't be asked; `start`: see {@link earliestStart}
+ */
 export async function printPlan(
-  { output, clock: { times } }: Context,
-  { experiment }: Acting,
+  { context: { output, clock }, experiment }: Plan,
   outcomes: readonly ChangeOutcome[],
-  result: {
-    /** See {@link Compared}. */
-    others: number;
-    /** Of `plan`: whether all fits; null where the service can't be asked. Undefined: it was applied. */
-    fits?: boolean | null;
-    /** Of `plan`: see {@link earliestStart}. */
-    start?: CommonStart;
-  },
+  { fits, start }: { fits?: boolean | null; start?: CommonStart | undefined } = {},
 ): Promise<void> {
-  const { others, fits, start } = result;
-  const context = await times();
-  const told = { times: context, isApplied: fits === undefined, isKnown: fits !== null };
+  const times = await clock.times();
+  const told = { times, isApplied: fits === undefined, isKnown: fits !== null };
   const items = itemsOf(outcomes, told);
   await output.result({ items, applies: fits === undefined ? true : fits }, (printer) => {
-    const caption = captionOf(printer, { experiments: [experiment], times: context, known: [] });
+    const caption = captionOf(printer, { experiments: [experiment], times, known: [] });
     const table = planTable(printer, outcomes, told);
     const sentences = [
-      planSummary(outcomes, others, told.isApplied),
+      planSummary(outcomes, told.isApplied),
       ...(fits === null ? ["This service can't be asked whether they fit: apply tells."] : []),
-      ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, context, true))]),
+      ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, times, true))]),
     ];
     const lines = printer.isTerminal ? sentences.flatMap((text) => folded(text, output.columns)) : sentences;
     return (table && caption + table) + lines.map((line) => `${line}\n`).join('');

@@ -155,42 +155,40 @@ function shortReason(
   return (unknown ? place : '') + reason;
 }
 
-const ACTIONS = { create: 'created', update: 'updated', delete: 'deleted' } as const;
+/** How the changes of a plan are counted: as planned, and as made. */
+const COUNTED = [
+  ['create', 'to create', 'created'],
+  ['update', 'to update', 'updated'],
+  ['delete', 'to delete', 'deleted'],
+] as const;
 
 /**
  * One line that counts the changes of a plan that was made or applied.
  *
- * @param others how many named reservations the file does not have
  * @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.', 'Applied: 2 created, 1 unchanged.'
  */
-export function planSummary(plan: readonly ChangeOutcome[], others: number, isApplied: boolean): string {
+export function planSummary(plan: readonly ChangeOutcome[], isApplied: boolean): string {
   const count = (isMeant: (outcome: ChangeOutcome) => boolean): number => plan.filter(isMeant).length;
-  const counts = Object.entries(ACTIONS).map(([action, done]): [number, string] => [
-    count(({ change, failure }) => change.action === action && !failure),
-    isApplied ? done : `to ${action}`,
-  ]);
   const kept = count(({ change }) => change.action === 'none' && change.keptAt !== undefined);
   const unchanged = count(({ change }) => change.action === 'none') - kept;
   const refused = count(({ failure }) => failure !== undefined);
-  if (unchanged + kept === plan.length) {
-    const head = isApplied ? 'Nothing to do.' : 'Plan: nothing to do.';
-    return [head, ...asTheFile(unchanged, kept, others)].join(' ');
-  }
-  const all = [...counts, [unchanged, 'unchanged'], [kept, 'kept later']] as const;
-  const said = all.flatMap(([number, what]) => (number > 0 ? [`${number} ${what}`] : []));
-  if (refused > 0) said.push(`${refused} ${refused === 1 ? 'does' : 'do'} not fit: nothing would be applied`);
-  return `${isApplied ? 'Applied' : 'Plan'}: ${said.join(', ')}.`;
-}
-
-function asTheFile(unchanged: number, kept: number, others: number): string[] {
-  if (unchanged + kept === 0) {
-    const them = others === 1 ? 'the named reservation' : `the ${others} named reservations`;
-    const prune = others === 0 ? [] : [`--prune deletes ${them} that it does not have.`];
-    return ['The file wants no reservation.', ...prune];
-  }
-  const later =
-    kept === 1 ? '1 is kept later; --move moves it.' : `${kept} are kept later; --move moves them.`;
-  const is = unchanged === 1 ? '1 reservation is' : `${unchanged} reservations are`;
-  if (kept > 0) return [...(unchanged > 0 ? [`${is} as the file says.`] : []), later];
-  return [unchanged === 1 ? 'The reservation is as the file says.' : `All ${is} as the file says.`];
+  const counts: [number, string][] = [
+    ...COUNTED.map(([action, planned, made]): [number, string] => [
+      count(({ change, failure }) => change.action === action && !failure),
+      isApplied ? made : planned,
+    ]),
+    [unchanged, unchanged === plan.length ? 'as the file says' : 'unchanged'],
+    [kept, kept === plan.length ? 'kept later; --move moves what is later' : 'kept later'],
+    [refused, `${refused === 1 ? 'does' : 'do'} not fit: nothing would be applied`],
+  ];
+  const said = counts.flatMap(([number, what]) => (number > 0 ? [`${number} ${what}`] : [])).join(', ');
+  const isNothing = unchanged + kept === plan.length;
+  const head = isApplied
+    ? isNothing
+      ? 'Nothing to do'
+      : 'Applied'
+    : isNothing
+      ? 'Plan: nothing to do'
+      : 'Plan';
+  return `${head}${said === '' ? '' : `: ${said}`}.`;
 }

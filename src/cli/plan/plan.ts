@@ -36,14 +36,13 @@ type Flags = OptionsOf<typeof command.options>;
 
 /** Says what `apply` would do. */
 export async function run(given: Context, [path = '']: readonly string[], flags: Flags): Promise<Outcome> {
-  const { output } = given;
-  const { context, ...acting } = await openPlan(given, path, flags);
-  const { changes, isNeeded, how, others } = await compare(acting, context);
+  const plan = await openPlan(given, path, flags);
+  const { changes, isNeeded, how } = await compare(plan);
   const outcomes = await rehearse(changes, how);
   const fits = outcomes.every(({ failure }) => failure === undefined);
-  const start = fits || output.json ? undefined : await earliestStart(changes, how);
+  const start = fits || given.output.json ? undefined : await earliestStart(changes, how);
   const isKnown = !isNeeded || how.canRehearse;
-  await printPlan(context, acting, outcomes, { others, start, fits: isKnown ? fits : null });
+  await printPlan(plan, outcomes, { start, fits: isKnown ? fits : null });
   if (!fits) return 6;
   return flags.exitCode && isNeeded ? 11 : 0;
 }

@@ -67,7 +67,6 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): (Offer 
   if (kind === undefined || start === undefined || until === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
   const free = { kind, bandwidth, start, end: until, via };
-  if (asked.startsWithCommand && !canStart(free, asked)) return [];
   const offer = { ...free, end: bookedEnd(free, asked) };
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
   // A person who chose the reservation from a list has not typed its id.
@@ -75,12 +74,6 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): (Offer 
   const whole = { ...offer, label, changes: changesFor(offer, asked), more };
   // What the typed command asks for is no alternative to it.
   return commandOf(asked.typed, whole) === retyped(asked.typed, {}) ? [] : [whole];
-}
-
-/** Whether `run` can ask for an offer: for what is free from now on, or for the earliest time, for which it waits. */
-function canStart({ kind, start, end }: Asked, { request, now }: Refused): boolean {
-  if (request.duration !== undefined || kind === 'earliest') return true;
-  return start === 'now' && (end === request.end || durationWord(surelyFree(end, now)) !== undefined);
 }
 
 /** When the command of an offer ends: what is free may last a little longer. */

@@ -127,34 +127,27 @@ async function read(
   { all, allExperiments, state }: Flags,
 ): Promise<Found> {
   const isPast = state === undefined ? all === true : state === 'ended' || state === 'deleted';
-  const readOne = async (): Promise<Found> => {
-    const { items, hasList, unasked } = await session.reservations.list({ current: !isPast });
-    const { id, name } = await session.access();
-    const experiment = { id, name };
-    return {
-      found: items.map((item) => ({ item: seenAt(now(), item), experiment })),
-      experiments: [experiment],
-      hasList,
-      unasked: new Map(unasked),
-    };
-  };
-  if (!allExperiments) return readOne();
   const result: Found = { found: [], experiments: [], hasList: true, unasked: new Map() };
-  for (const { id, name, expires_at } of await session.ofNamedProject(await session.portal.experiments())) {
-    if (Date.parse(expires_at) <= now()) continue;
-    session.actIn(id);
+  const asked = allExperiments
+    ? await session.ofNamedProject(await session.portal.experiments())
+    : [undefined];
+  for (const one of asked) {
+    if (one && Date.parse(one.expires_at) <= now()) continue;
+    if (one) session.actIn(one.id);
     try {
-      const { found, experiments, hasList, unasked } = await readOne();
-      for (const [one, failure] of unasked) result.unasked.set(one, failure);
-      result.found.push(...found);
-      result.experiments.push(...experiments.map((one) => ({ ...one, name: name || one.name })));
-      result.found.sort((one, other) => byStart(one.item, other.item));
+      const { items, hasList, unasked } = await session.reservations.list({ current: !isPast });
+      const access = await session.access();
+      const experiment = { id: access.id, name: one?.name || access.name };
+      result.found.push(...items.map((item) => ({ item: seenAt(now(), item), experiment })));
+      result.experiments.push(experiment);
+      for (const [id, failure] of unasked) result.unasked.set(id, failure);
       result.hasList &&= hasList;
     } catch (error) {
-      if (!(error instanceof Failure) || error.code !== 'role_not_allowed') throw error;
-      output.notice(`The reservations of experiment ${name || id} are left out: ${error.message}`);
+      if (!one || !(error instanceof Failure) || error.code !== 'role_not_allowed') throw error;
+      output.notice(`The reservations of experiment ${one.name || one.id} are left out: ${error.message}`);
     }
   }
+  result.found.sort((one, other) => byStart(one.item, other.item));
   return result;
 }
 

@@ -162,15 +162,19 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
     throw key === undefined ? error : await session.reservations.sinceAsked(key, error);
   };
   const context = await onServiceTime(given, session).catch(sinceAsked);
-  const isMoved = context !== given;
-  const asked = isMoved ? parseReserve(args, flags, await context.clock.times()) : parsed;
+  const asked = context === given ? parsed : parseReserve(args, flags, await context.clock.times());
   const { lasting } = asked;
   const experiment = await session.signedIn().catch(sinceAsked);
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
+  const end = asked.end === LAST_INSTANT ? expiry : asked.end;
+  if (end === undefined) {
+    throw new Failure('usage', 'The end is missing.', {
+      why: "The experiment's token does not say when it ends. Give --end TIME.",
+      fix: '--help',
+    });
+  }
   const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);
-  if (asked.lasting !== undefined && request.end !== undefined)
-    (await context.clock.times()).typedDurations?.set(request.end, asked.lasting);
+  if (lasting !== undefined) (await context.clock.times()).typedDurations?.set(request.end, lasting);
   const running = { context, flags, session, experiment };
   if (flags.dryRun) await rehearse(running, request);
   else {
@@ -178,15 +182,6 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
     await book(running, request, lasting);
   }
   return 0;
-}
-
-/** The end of a search without --end. @throws Failure `usage` where it is not known */
-function experimentEnd(expiry: number | undefined): number {
-  if (expiry !== undefined) return expiry;
-  throw new Failure('usage', 'The end is missing.', {
-    why: "The experiment's token does not say when it ends. Give --end TIME.",
-    fix: '--help',
-  });
 }
 
 async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {

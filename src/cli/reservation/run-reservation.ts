@@ -89,6 +89,7 @@ export class RunReservation {
   #isSeen = true;
   #isDeleted = false;
   readonly #news: News<ReservationEvent>;
+  readonly #stopListening = (): void => this.#news.close();
 
   private constructor(run: Run, guardian: Pipe, left: Unfinished, proven: ProvenReservation) {
     this.#run = run;
@@ -162,7 +163,7 @@ export class RunReservation {
     const pause = (milliseconds: number, also = signal): Promise<void> =>
       sleep(milliseconds, AbortSignal.any([signal, also])).catch(() => undefined);
     // A stream that does not begin would be waited for.
-    signal.addEventListener('abort', () => this.#news.close(), { once: true });
+    signal.addEventListener('abort', this.#stopListening, { once: true });
     for (;;) {
       // What changed before is not told.
       if (await this.#news.mark()) return;

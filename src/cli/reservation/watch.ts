@@ -149,14 +149,12 @@ function detailOf({ event, at, reservation, before }: SeenChange, times: TimeCon
 /** @example ['1 Gbps → 2 Gbps', 'until 16:00 → 17:00'] */
 function updatesOf(before: Reservation, now: Reservation, times: TimeContext): string[] {
   const [was, is] = [periodOf(before), periodOf(now)];
-  const turned = (word: string, from: number, to: number): string[] => {
-    if (from === to) return [];
-    const texts = [from, to].map((instant) => shortEnd(times.now, instant, times, true));
-    const isWithinMinute = texts[0] === texts[1];
-    const seconds = [from, to].map((instant) => String(Math.floor(instant / 1000) % 60).padStart(2, '0'));
-    return [
-      `${word} ${texts.map((text, at) => (isWithinMinute ? `${text}:${seconds[at]}` : text)).join(' → ')}`,
-    ];
+  const turned = (word: string, ...ends: [from: number, to: number]): string[] => {
+    const [from, to] = ends.map((at) => shortEnd(times.now, at, times, true));
+    // Within a minute the seconds tell them apart.
+    const [old, fresh] =
+      from === to ? ends.map((at) => `${from}:${formatInstant(at).slice(17, 19)}`) : [from, to];
+    return ends[0] === ends[1] ? [] : [`${word} ${old} → ${fresh}`];
   };
   return [
     ...rateAndTagChanges(before, now),
