@@ -81,8 +81,9 @@ export async function run(context: Context, args: readonly string[], flags: Flag
       ? [await pickedReservation(context, session, 'delete')]
       : await eachMeant(words, meantBy);
   const ids = [...new Set(meant.map(({ id }) => id))];
-  const known = meant.flatMap((one) => ('state' in one ? [[one.id, one] as const] : []));
-  const seen = new Map(known.flatMap(([id, { reservation }]) => (reservation ? [[id, reservation]] : [])));
+  const known = new Map(meant.flatMap((one) => ('state' in one ? [[one.id, one]] : [])));
+  const seen = new Map<string, Reservation>();
+  for (const { id, reservation } of known.values()) if (reservation) seen.set(id, reservation);
   /** Does the work for each that is there. @returns the failures, by id */
   const failuresOf = async (work: (id: string) => Promise<unknown>): Promise<Map<string, Failure>> => {
     const failures = new Map<string, Failure>();
@@ -95,26 +96,24 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     return failures;
   };
   if (reason !== undefined || !context.flags.yes) {
-    const items = new Map(known);
     const show = async (id: string) => {
       if (reason !== undefined) return administration.show(id);
       await session.actFor(id);
       return reservations.show(id, { allowUnsigned: true });
     };
     const unread = await failuresOf(async (id) => {
-      if (!items.has(id)) seen.set(id, (await show(id)).reservation);
+      if (!known.has(id)) seen.set(id, (await show(id)).reservation);
     });
     if (unread.size > 0) throw summary(ids, unread, { isTried: false });
     const times = await context.clock.times();
-    const about = [...items.keys(), ...seen.keys()]
-      .filter((id, at, all) => all.indexOf(id) === at)
-      .map((id): [string, string, string] => {
-        const reservation = seen.get(id) ?? null;
-        const words = linkAndPeriod(items.get(id) ?? { reservation, requested: null }, times);
-        const { created_by, experiment_id } = reservation ?? {};
-        return [id, words, reason === undefined ? '' : `, booked by ${created_by} for ${experiment_id}`];
-      });
-    if (about.length > 0) await ask(context, times, about);
+    const about = ids.flatMap((id): [string, string, string][] => {
+      const reservation = seen.get(id) ?? null;
+      const said = linkAndPeriod(known.get(id) ?? { reservation, requested: null }, times);
+      const { created_by, experiment_id } = reservation ?? {};
+      const by = reason === undefined ? '' : `, booked by ${created_by} for ${experiment_id}`;
+      return absent.has(id) ? [] : [[id, said, by]];
+    });
+    if (about.length > 0 && !context.flags.yes) await ask(context, times, about);
   }
   const again = new Map<string, string>();
   const failures = await failuresOf(async (id) => {

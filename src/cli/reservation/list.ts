@@ -88,11 +88,13 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
     ...item,
     requested: requested && requestResult(requested),
   }));
+  const isMissed = shown.length === 0 && flags.site !== undefined;
+  const sites = isMissed ? await session.connectivity.sites().catch(() => undefined) : undefined;
   const { timeline } = flags.timeline ? await import('../print/timeline.ts') : {};
   const { calendar } = flags.ics ? await import('../print/calendar.ts') : {};
   await output.result({ items }, (print) => {
     if (calendar) return calendar(shown, { experiments, now: times.now });
-    if (shown.length === 0) return `${escapeText(noneText(experiments, flags))}\n`;
+    if (shown.length === 0) return `${escapeText(noneText(experiments, flags, sites))}\n`;
     const context = { experiments, times, known: found.map(({ item }) => item.id), span };
     if (timeline) return timeline(print, shown, context, output.columns);
     return reservationTable(print, shown, context);
@@ -175,15 +177,19 @@ function isWanted(
   );
 }
 
-/** The text in place of an empty list. */
-function noneText(experiments: readonly NamedExperiment[], flags: Flags): string {
+/** The text in place of an empty list. @param sites of the service, where it tells them */
+function noneText(
+  experiments: readonly NamedExperiment[],
+  flags: Flags,
+  sites: readonly string[] | undefined,
+): string {
   const { all, mine, site, state, start, end } = flags;
   const [only, another] = experiments;
   if (!only) return 'You are in no active experiment whose reservations you may list.';
   const where = another ? `your ${experiments.length} experiments` : `experiment ${only.name ?? only.id}`;
   const isOfPeriod = start !== undefined || end !== undefined;
   if (site !== undefined || mine || state !== undefined || isOfPeriod) {
-    const near = site === undefined ? undefined : nearestSite(site);
+    const near = site === undefined ? undefined : nearestSite(site, { sites });
     const isPast = isOfPeriod && !all && state === undefined;
     const hint = isPast ? ' --all looks at those that ended or were deleted too.' : '';
     return `No reservation in ${where} matches.${near === undefined ? hint : ` Did you mean ${near}?`}`;
