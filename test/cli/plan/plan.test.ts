@@ -99,13 +99,7 @@ function links(count: number, bandwidths: Readonly<Record<number, string>> = {})
     ({ site1, site2 }, at) =>
       `  link-${at + 1}: {sites: [${site1}, ${site2}], bandwidth: ${bandwidths[at + 1] ?? '100M'}}`,
   );
-  return [
-    'version: 1',
-    'defaults: {start: 2026-12-01T09:00:00Z, for: 8h}',
-    'reservations:',
-    ...lines,
-    '',
-  ].join('\n');
+  return `version: 1\ndefaults: {start: 2026-12-01T09:00:00Z, for: 8h}\nreservations:\n${lines.join('\n')}\n`;
 }
 
 async function run(file: string, ...args: string[]): Promise<CommandRun> {

@@ -107,18 +107,8 @@ test('the sites on the way have a column where it fits, and else a line', async 
     const stdout = recordedStream(columns);
     const world = await offlineWorld({ stdout });
     for (const site of ['gr-uth', 'pl-poznan1']) {
-      await world.run(
-        '--offline',
-        'reserve',
-        site,
-        'be-gent1',
-        '--bandwidth',
-        '1',
-        '--start-now',
-        '--for',
-        '1h',
-        '--quiet',
-      );
+      const flags = '--bandwidth 1 --start-now --for 1h --quiet'.split(' ');
+      await world.run('--offline', 'reserve', site, 'be-gent1', ...flags);
     }
     const booked = stdout.text.length;
     await world.run('--offline', '--color', 'never', 'list');

@@ -43,13 +43,9 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
     expect(stdout).toContain('Sun 1 Nov 12:00 UTC (now)');
   });
 
-  test.each([['list'], ['sites'], ['status'], ['token', 'inspect']])(
-    '--tz Mars %j: exit 2',
-    async (...words) => {
-      const world = await offlineWorld();
-      expect((await world.run(...words, '--tz', 'Mars')).exitCode).toBe(2);
-    },
-  );
+  test.each(['list', 'sites', 'status'])('--tz Mars %s: exit 2', async (word) => {
+    expect((await (await offlineWorld()).run(word, '--tz', 'Mars')).exitCode).toBe(2);
+  });
 });
 
 test.each<[string[], string]>([

@@ -10,16 +10,8 @@ const BOOKED = `This machine booked it at ${new Date(NOW).toISOString()}, and di
 /** A reservation of 100 Mbps for six hours, and a person who answers each question alike. */
 async function scene(answer: string) {
   const world = await offlineWorld();
-  const { stdout, stderr } = await world.run(
-    '--offline',
-    '--json',
-    'reserve',
-    ...LINK,
-    '--name',
-    'own',
-    '--description',
-    'a copy',
-  );
+  const texts = ['--name', 'own', '--description', 'a copy'];
+  const { stdout, stderr } = await world.run('--offline', '--json', 'reserve', ...LINK, ...texts);
   if (stdout === '') throw new Error(stderr);
   const id: string = JSON.parse(stdout).reservation.id;
   const questions: string[] = [];
