@@ -6,9 +6,9 @@ import { renamed } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
-import { checkConfirmable, confirm, confirmIfAsked } from '../questions.ts';
+import { checkConfirmable, confirm } from '../questions.ts';
 import { linkAndPeriod } from '../reservation/reservation-argument.ts';
-import { type ChangeOutcome, isLosing, NotApplied } from './applier.ts';
+import { apply, earliestStart, effectOf, NotApplied } from './applier.ts';
 import {
   type Compared,
   compare,
@@ -39,17 +39,19 @@ export const command = {
 /** The flags as typed. */
 type Flags = OptionsOf<typeof command.options>;
 
+/** How often what exists is compared, where something else changes it at the same time. */
+const ATTEMPTS = 3;
+
 /** Makes what exists as the file says, all or none. */
 export async function run(given: Context, [path = '']: readonly string[], flags: Flags): Promise<void> {
-  const { context, ...acting } = await openPlan(given, path, flags);
+  const plan = await openPlan(given, path, flags);
+  const { context } = plan;
   const confirmed = new Set<string>();
   for (let attempt = 1; ; attempt += 1) {
-    const compared = await compare(acting, context);
-    const { changes, needed, applier } = compared;
-    await confirmLosses(context, needed, confirmed);
+    const compared = await compare(plan);
+    await confirmLosses(context, compared.changes, confirmed);
     try {
-      const outcomes = needed.length === 0 ? [] : await applier.apply(needed);
-      return await printPlan(context, acting, { changes, outcomes, others: compared.others });
+      return await printPlan(plan, await apply(compared.changes, compared.how));
     } catch (error) {
       if (!(error instanceof NotApplied)) throw error;
       const { code, undone, left } = error;
@@ -61,9 +63,6 @@ export async function run(given: Context, [path = '']: readonly string[], flags:
   }
 }
 
-/** How often what exists is compared, where something else changes it at the same time. */
-const ATTEMPTS = 3;
-
 /**
  * Asks before updates that shrink or move reservations, and before anything is deleted, once about each. Without a terminal an
  * update goes on, and a deletion needs `--yes`.
@@ -73,60 +72,56 @@ const ATTEMPTS = 3;
  */
 async function confirmLosses(
   context: Context,
-  needed: readonly PlannedChange[],
+  changes: readonly PlannedChange[],
   confirmed: Set<string>,
 ): Promise<void> {
   const { output, clock, flags, terminal } = context;
-  const asked = needed.flatMap((change) =>
-    change.action === 'create' || change.action === 'none' || confirmed.has(change.current.id)
-      ? []
-      : [change],
-  );
-  const updates = asked.filter((change) => change.action === 'update' && isLosing(change));
-  const deletions = asked.filter(({ action }) => action === 'delete');
+  const losses = changes.flatMap((change) => {
+    const isLoss = change.action === 'delete' || (change.action === 'update' && effectOf(change).loses);
+    return isLoss && !confirmed.has(change.current.id) ? [change] : [];
+  });
+  const [updates, deletions] = [
+    losses.filter(({ action }) => action === 'update'),
+    losses.filter(({ action }) => action === 'delete'),
+  ];
   const times = await clock.times();
-  const shown = (losing: typeof asked, about: string): string => {
+  const asked = async (
+    verb: string,
+    losing: typeof losses,
+    about: string,
+    unasked: string,
+  ): Promise<void> => {
     if (!flags.yes) output.prompt(`${about} (times in ${times.zone}):`);
-    for (const change of flags.yes ? [] : losing) {
-      output.prompt(`  ${linkAndPeriod({ reservation: change.current, requested: null }, times)}`);
-      if (change.action !== 'update') continue;
-      const after = { reservation: null, requested: { ...change.request, name: undefined } };
-      output.prompt(`    → ${linkAndPeriod(after, times)}`);
+    for (const { current, request } of flags.yes ? [] : losing) {
+      output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
+      const requested = request && { ...request, name: undefined };
+      if (requested) output.prompt(`    → ${linkAndPeriod({ reservation: null, requested }, times)}`);
     }
-    return losing.length === 1 ? 'this reservation' : `these ${losing.length} reservations`;
+    const which = losing.length === 1 ? 'this reservation' : `these ${losing.length} reservations`;
+    await confirm(context, `${verb} ${which}?`, { unasked, declined: 'Nothing was changed.' });
   };
-  const declined = 'Nothing was changed.';
-  if (updates.length > 0 && terminal.ask && !flags.yes) {
-    await confirmIfAsked(context, `Update ${shown(updates, UPDATED)}?`, declined);
-  }
+  if (updates.length > 0 && terminal.ask)
+    await asked('Update', updates, 'To be moved, or made shorter or narrower', '');
   if (deletions.length > 0) {
     const unasked = `--prune deletes ${deletions.map(({ name }) => name).join(', ')}, which was not confirmed.`;
     checkConfirmable(context, unasked);
-    await confirm(context, `Delete ${shown(deletions, DELETED)}?`, { unasked, declined });
+    await asked('Delete', deletions, 'Not in the file, to be deleted', unasked);
   }
-  for (const { current } of [...updates, ...deletions]) confirmed.add(current.id);
+  for (const { current } of losses) confirmed.add(current.id);
 }
-
-const UPDATED = 'To be moved, or made shorter or narrower';
-const DELETED = 'Not in the file, to be deleted';
 
 /** A failure of `apply`, with what it means for each change (cli/README.md, "Output", `error.items`). */
 async function asTold(
-  failed: NotApplied,
-  { changes, needed, applier, canRehearse }: Compared,
+  { outcomes, undone, left, code, says, facts }: NotApplied,
+  { changes, how }: Compared,
   { typed }: Context,
   path: string,
 ): Promise<Failure> {
-  const { outcomes, undone, left, code, says, facts } = failed;
-  const items = itemsOf(changes, outcomes, { isApplied: false });
-  const told = outcomes.flatMap(({ change, failure }) =>
-    failure ? [sentence`${change.name}: ${inOneText(failure.says, failure.facts.why) ?? ''}`] : [],
+  const items = itemsOf(outcomes, { isApplied: false });
+  const refused = outcomes.flatMap(({ change, failure }) => (failure ? [{ change, failure }] : []));
+  const told = refused.map(
+    ({ change, failure }) => sentence`${change.name}: ${inOneText(failure.says, failure.facts.why) ?? ''}`,
   );
-  // What failed may have been made itself, such as without a signature.
-  const isOwn = undone > outcomes.findIndex(({ failure }) => failure !== undefined);
-  const [which, were] = undone === 1 ? ['The one', 'was'] : [`The ${undone}`, 'were'];
-  const made = isOwn ? `that ${were} made` : 'made before it';
-  const before = undone > 0 ? `${which} ${made} ${were} deleted again.` : '';
   if (left.length > 0) {
     return new Failure('partly_done', told[0] ?? says, {
       ...facts,
@@ -137,22 +132,26 @@ async function asTold(
       fix: ownCommand('delete', ...left),
     });
   }
+  const before =
+    undone === 0
+      ? ''
+      : `${undone} ${undone === 1 ? 'that was made was' : 'that were made were'} deleted again.`;
   if (EXIT_CODE_OF[code] !== 6) {
-    const why = inOneText(facts.why, before);
-    if (code !== 'unsigned') return new Failure(code, says, { ...facts, why, items });
-    return new Failure(code, says, { ...facts, why, items, fix: { allowUnsigned: true } });
+    const fix = code === 'unsigned' ? { allowUnsigned: true as const } : facts.fix;
+    return new Failure(code, says, { ...facts, why: inOneText(facts.why, before), items, fix });
   }
   const count = told.length === 1 ? '1 of the changes does' : `${told.length} of the changes do`;
   // Alternatives of one reservation would not be all or none.
   const { alternatives: _other, fix: _fix, why: _why, ...rest } = facts;
-  const start = path === '-' ? undefined : await applier.earliestStart(needed);
+  const start = path === '-' ? undefined : await earliestStart(changes, how);
   const later = start === undefined ? [] : [new Sentence((times) => togetherFrom(start, times.instant))];
+  const { site1 = '', site2 = '' } = refused[0]?.change.request ?? {};
   const fix =
     start === 'never'
-      ? availabilityOf(outcomes)
+      ? ownCommand('availability', site1, site2)
       : typeof start === 'number'
         ? { earliest: true as const }
-        : canRehearse
+        : how.canRehearse
           ? renamed(typed, new Map([['apply', 'plan']]))
           : undefined;
   return new Failure(code, `${count} not fit; nothing was changed.`, {
@@ -162,12 +161,4 @@ async function asTold(
     items,
     ...(path === '-' ? {} : { fix }),
   });
-}
-
-/** The command that shows what is free of the first link that has too little. */
-function availabilityOf(outcomes: readonly ChangeOutcome[]): string {
-  const refused = outcomes.flatMap(({ change, failure }) =>
-    failure && change.action !== 'delete' ? [change.wanted] : [],
-  );
-  return ownCommand('availability', ...refused.slice(0, 1).flatMap(({ site1, site2 }) => [site1, site2]));
 }

@@ -1,5 +1,4 @@
 import { describedFeatures } from '../../client/features.ts';
-import { withinTime } from '../../contract/bounded-reading.ts';
 import { Failure, undefinedIfGone } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
@@ -15,10 +14,10 @@ import { requestResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import { captionOf } from '../print/reservation-table.ts';
 import { shortTime } from '../times.ts';
-import { type Applier, type ChangeOutcome, type CommonStart, createApplier, requestedBy } from './applier.ts';
+import type { Applying, ChangeOutcome, CommonStart } from './applier.ts';
 import { type NamedReservation, type PlannedChange, plannedChanges } from './difference.ts';
 import { type PlanContent, readPlan } from './plan-file.ts';
-import { appliedSummary, planSummary, planTable } from './plan-table.ts';
+import { planSummary, planTable } from './plan-table.ts';
 
 /** The flags of `plan` and `apply`. */
 export const PLAN_OPTIONS = {
@@ -35,95 +34,63 @@ type ApplyFlags = OptionsOf<typeof PLAN_OPTIONS & typeof ALLOW_UNSIGNED>;
 export const PLAN_FILE = { '<file>': 'a plan file in YAML or JSON; - for standard input' } as const;
 
 /** A plan file that was read, and the experiment that it is for. */
-interface Acting {
+interface Plan {
+  /** By the service's clock; see {@link onServiceTime}. */
+  context: Context;
   session: Session;
   experiment: ExperimentAccess;
   wanted: PlanContent;
   flags: ApplyFlags;
 }
 
-/** How long a service may take to tell its sites where the file has errors already, in milliseconds. */
-const SOON = 1500;
-
-/** Reads a plan file, and opens its experiment. @returns the context too, by the service's clock; see {@link onServiceTime} */
-export async function openPlan(
-  given: Context,
-  path: string,
-  flags: ApplyFlags,
-): Promise<Acting & { context: Context }> {
+/**
+ * Reads a plan file, and opens its experiment, where it names one. That goes before the environment and the profile; a flag that
+ * names another is a mistake.
+ *
+ * @throws Failure `usage` where flag and file name two
+ */
+export async function openPlan(given: Context, path: string, flags: ApplyFlags): Promise<Plan> {
   const bytes = await given.files.read(path);
-  const read = async ({ clock: { times } }: Context, sites?: readonly string[]): Promise<PlanContent> =>
-    readPlan(bytes, path === '-' ? '<stdin>' : path, await times(), sites);
-  const parsed = await read(given).catch(async (error: unknown) => {
-    // Told all at once: also the sites that there are not, where the service tells them soon.
-    await read(
-      given,
-      await withinTime(SOON, async () => (await given.session()).connectivity.sites()).catch(() => undefined),
-    );
-    throw error;
-  });
+  const read = async ({ clock: { times } }: Context): Promise<PlanContent> =>
+    readPlan(bytes, path === '-' ? '<stdin>' : path, await times());
+  const parsed = await read(given);
   const session = await given.session();
   const context = await onServiceTime(given, session);
   const wanted = context === given ? parsed : await read(context);
-  const experiment = await actIn(session, wanted, context.flags.experiment);
-  return { context, session, experiment, wanted, flags };
+  const { experiment } = wanted;
+  if (experiment !== undefined && given.flags.experiment === undefined) session.actIn(experiment);
+  const access = await session.signedIn();
+  const { id, name = id } = access;
+  if (experiment === undefined || experiment === id || experiment === name)
+    return { context, session, experiment: access, wanted, flags };
+  throw new Failure('usage', `The file is for the experiment ${experiment}, and not for ${name}.`, {
+    why: 'Its reservations would be made in another experiment than the file says.',
+    fix: { experiment },
+  });
 }
 
 /** How what exists differs from a file. */
 export interface Compared {
-  /** All names. */
+  /** The change of each name. */
   changes: readonly PlannedChange[];
-  /** Those about which something is to be done. */
-  needed: readonly PlannedChange[];
-  applier: Applier;
-  /** How many named reservations of the experiment the file does not have. */
-  others: number;
-  /** Whether `plan` can say what would fit. */
-  canRehearse: boolean;
+  /** Whether anything is to be done. */
+  isNeeded: boolean;
+  how: Applying;
 }
 
 /** Compares what exists with a file. */
-export async function compare(
-  { session, experiment, wanted, flags }: Acting,
-  { clock: { now } }: Context,
-): Promise<Compared> {
+export async function compare({ context, session, experiment, wanted, flags }: Plan): Promise<Compared> {
+  const { now } = context.clock;
   const { earliest = false, allowUnsigned = false } = flags;
   const { existing, pending } = await namedIn(session, wanted, now());
   const changes = plannedChanges(wanted.reservations, existing, { ...flags, now: now() });
-  const needed = changes.filter(({ action }) => action !== 'none');
+  const isNeeded = changes.some(({ action }) => action !== 'none');
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const asked = needed.length > 0 ? await describedFeatures(session.connectivity.features) : undefined;
+  const asked = isNeeded ? await describedFeatures(session.connectivity.features) : undefined;
   const { batch = false, dryRun = false } = asked ?? {};
-  const canRehearse = batch || dryRun;
-  const how = { earliest, hasBatches: batch, canRehearse, allowUnsigned, pending, all: changes };
-  const applier = createApplier({ session, now, expiry, ...how });
-  const names = new Set(wanted.reservations.map(({ name }) => name));
-  const others = existing.filter(({ name }) => !names.has(name)).length;
-  return { changes, needed, applier, canRehearse, others };
-}
-
-/**
- * The experiment of the file, where it names one. It goes before the environment and the profile; a flag that names
- * another is a mistake.
- *
- * @throws Failure `usage` where flag and file name two
- */
-async function actIn(
-  session: Session,
-  { experiment }: PlanContent,
-  flag: string | undefined,
-): Promise<ExperimentAccess> {
-  if (experiment !== undefined && flag === undefined) session.actIn(experiment);
-  const access = await session.signedIn();
-  if (experiment === undefined || experiment === access.id || experiment === access.name) return access;
-  throw new Failure(
-    'usage',
-    `The file is for the experiment ${experiment}, and not for ${access.name ?? access.id}.`,
-    {
-      why: 'Its reservations would be made in another experiment than the file says.',
-      fix: { experiment },
-    },
-  );
+  const can = { hasBatches: batch, canRehearse: batch || dryRun };
+  const how = { session, now, expiry, earliest, ...can, allowUnsigned, pending };
+  return { changes, isNeeded, how };
 }
 
 /**
@@ -165,7 +132,7 @@ async function namedIn(
   return { existing, pending };
 }
 
-/** A sentence that says what `--earliest` would do. @param start see `Applier.earliestStart` */
+/** A sentence that says what `--earliest` would do. @param start see {@link earliestStart} */
 export function togetherFrom(start: CommonStart, text: (instant: number) => string): string {
   if (start === 'never') {
     return 'They do not all fit together at a later time either: ask for less, or for different times.';
@@ -174,72 +141,46 @@ export function togetherFrom(start: CommonStart, text: (instant: number) => stri
   return givenUpText(start.notBefore === undefined ? undefined : text(start.notBefore));
 }
 
-/** The result of a command. */
-interface Result {
-  changes: readonly PlannedChange[];
-  outcomes: readonly ChangeOutcome[];
-  /** See {@link Compared}. */
-  others: number;
-  /** Of `plan`: whether all fits; null where the service can't be asked. Undefined: it was applied. */
-  fits?: boolean | null;
-  /** Of `plan`: see `Applier.earliestStart`. */
-  start?: CommonStart;
-}
-
-/** Prints the result of a plan that was made or applied. */
+/**
+ * Prints the result of a plan that was made or applied.
+ *
+ * @param made of `plan`: `fits`: whether all fits; null where the service can't be asked; `start`: see {@link earliestStart}
+ */
 export async function printPlan(
-  { output, clock: { times } }: Context,
-  { experiment }: Acting,
-  { changes, outcomes, others, fits, start }: Result,
+  { context: { output, clock }, experiment }: Plan,
+  outcomes: readonly ChangeOutcome[],
+  { fits, start }: { fits?: boolean | null; start?: CommonStart | undefined } = {},
 ): Promise<void> {
-  const context = await times();
-  const isApplied = fits === undefined;
-  const items = itemsOf(changes, outcomes, { isApplied, isKnown: fits !== null });
+  const times = await clock.times();
+  const told = { times, isApplied: fits === undefined, isKnown: fits !== null };
+  const items = itemsOf(outcomes, told);
   await output.result({ items, applies: fits === undefined ? true : fits }, (printer) => {
-    const outcomeOf = new Map(outcomes.map((outcome) => [outcome.change, outcome]));
-    const rows = changes.flatMap((change): ChangeOutcome[] => {
-      const isKept = change.action === 'none' && change.keptAt !== undefined;
-      return [
-        outcomeOf.get(change) ?? (isKept ? { change, reservation: null, failure: undefined } : []),
-      ].flat();
-    });
-    const caption =
-      rows.length > 0 ? captionOf(printer, { experiments: [experiment], times: context, known: [] }) : '';
-    const told = { times: context, isApplied, isKnown: fits !== null };
-    const table = planTable(printer, rows, { ...told, columns: output.columns });
-    const kept = rows.length - outcomes.length;
-    const untouched = { unchanged: changes.length - rows.length, kept, others };
-    const summary = (isApplied ? appliedSummary : planSummary)(outcomes, untouched);
+    const caption = captionOf(printer, { experiments: [experiment], times, known: [] });
+    const table = planTable(printer, outcomes, told);
     const sentences = [
-      summary,
+      planSummary(outcomes, told.isApplied),
       ...(fits === null ? ["This service can't be asked whether they fit: apply tells."] : []),
-      ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, context, true))]),
+      ...(start === undefined ? [] : [togetherFrom(start, (at) => shortTime(at, times, true))]),
     ];
     const lines = printer.isTerminal ? sentences.flatMap((text) => folded(text, output.columns)) : sentences;
-    return caption + table + lines.map((line) => `${line}\n`).join('');
+    return (table && caption + table) + lines.map((line) => `${line}\n`).join('');
   });
 }
 
 /** The items of the JSON result (cli/README.md, "Output"): in the order of the file, then what is deleted. */
 export function itemsOf(
-  changes: readonly PlannedChange[],
   outcomes: readonly ChangeOutcome[],
   { isApplied, isKnown = true }: { isApplied: boolean; isKnown?: boolean },
 ): object[] {
-  const outcomeOf = new Map(outcomes.map((outcome) => [outcome.change, outcome]));
-  return changes.map((change) => {
-    const { name, action } = change;
-    const { failure, reservation = null } = outcomeOf.get(change) ?? {};
-    const current = change.action === 'create' ? null : change.current;
-    const isDone = isApplied && action !== 'none';
-    const requested = requestedBy(change);
+  return outcomes.map(({ change, reservation, failure }) => {
+    const { name, action, current, request } = change;
     return {
       name,
       action,
       fits: isKnown || action === 'none' ? failure === undefined : null,
       kept: 'keptAt' in change && change.keptAt !== undefined,
-      reservation: isDone ? reservation : current,
-      requested: requested && requestResult(requested),
+      reservation: isApplied && action !== 'none' ? reservation : current,
+      requested: request && requestResult(request),
       error: failure ? errorOf(failure) : null,
     };
   });

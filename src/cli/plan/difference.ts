@@ -5,7 +5,7 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
 import { routeFaultText } from '../../words/asked-route.ts';
-import { PLAN_TEXTS, type WantedReservation } from './plan-file.ts';
+import type { WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */
 export interface NamedReservation {
@@ -13,25 +13,20 @@ export interface NamedReservation {
   reservation: Reservation;
 }
 
-/** The change of one name that makes the reservation as the file says. */
+/** The change of one name that makes the reservation as the file says. `request` is what it then is; null for a deletion. */
 export type PlannedChange =
-  | { action: 'create'; name: string; wanted: WantedReservation }
-  | (Kept & {
-      action: 'update';
+  | { action: 'create'; name: string; wanted: WantedReservation; request: ReservationRequest; current: null }
+  /** `none`: it is as the file says, but perhaps later. */
+  | {
+      action: 'update' | 'none';
       name: string;
       wanted: WantedReservation;
-      current: Reservation;
       request: ReservationRequest;
-    })
-  | { action: 'delete'; name: string; current: Reservation }
-  /** It is as the file says, but perhaps later. */
-  | (Kept & { action: 'none'; name: string; wanted: WantedReservation; current: Reservation });
-
-/** A reservation that stays where it is, as `--earliest` may have put it. */
-interface Kept {
-  /** When it starts, in milliseconds, where that is later than the file says; else undefined. */
-  keptAt?: number;
-}
+      current: Reservation;
+      /** When it starts, in milliseconds, where that is later than the file says, as `--earliest` may have put it. */
+      keptAt?: number;
+    }
+  | { action: 'delete'; name: string; request: null; current: Reservation };
 
 /** How a file and what exists are compared. */
 export interface ComparingOptions {
@@ -77,32 +72,34 @@ export function plannedChanges(
   const byName = Map.groupBy(existing, ({ name }) => name);
   const moved: string[] = [];
   const changes = wanted.map((one): PlannedChange => {
-    const { name } = one;
+    const { name, length: _length, place, ...asked } = one;
     const candidates = byName.get(name) ?? [];
     const live = candidates.find(isLive)?.reservation;
     if (!live) {
       const ended = candidates.find(({ reservation }) => wasMet(one, reservation));
-      if (ended) return { action: 'none', name, wanted: one, current: ended.reservation };
-      return { action: 'create', name, wanted: one };
+      const found = { name, wanted: one, request: { ...asked, name } };
+      if (ended) return { action: 'none', ...found, current: ended.reservation };
+      return { action: 'create', ...found, current: null };
     }
     if (!sameSites(one, live)) {
       moved.push(
-        `${one.place}: ${name} is between ${live.site1} and ${live.site2}, and the file says ${one.site1} and ${one.site2}.`,
+        `${place}: ${name} is between ${live.site1} and ${live.site2}, and the file says ${one.site1} and ${one.site2}.`,
       );
     }
     const fault = routeFault(live, one);
     if (fault)
-      moved.push(`${one.place}: ${name} takes another route than the file says. ${routeFaultText(fault)}`);
+      moved.push(`${place}: ${name} takes another route than the file says. ${routeFaultText(fault)}`);
     const keptAt = move ? undefined : keptStart(one, live, earliest);
     const request = requestTo(one, live, keptAt);
-    return isMetBy(request, live)
-      ? { action: 'none', name, wanted: one, current: live, keptAt }
-      : { action: 'update', name, wanted: one, current: live, request, keptAt };
+    const found = { name, wanted: one, current: live, keptAt };
+    if (!isMetBy(request, live)) return { action: 'update', ...found, request };
+    return { action: 'none', ...found, request: { ...asked, name } };
   });
   if (moved.length > 0) throw sitesChanged(moved);
   const kept = new Set(wanted.map(({ name }) => name));
   const others = prune ? existing.filter((one) => !kept.has(one.name) && isLive(one)) : [];
-  for (const { name, reservation } of others) changes.push({ action: 'delete', name, current: reservation });
+  for (const { name, reservation } of others)
+    changes.push({ action: 'delete', name, current: reservation, request: null });
   const count = changes.filter(({ action }) => action !== 'none').length;
   if (count <= MAX_ITEMS) return changes;
   throw new Failure('usage', `The file needs ${count} changes, and ${MAX_ITEMS} can be made together.`, {
@@ -121,7 +118,7 @@ function keptStart(wanted: WantedReservation, current: Reservation, anyLength = 
   return isLater && (anyLength || end - start === wanted.length) ? start : undefined;
 }
 
-/** The request that makes a reservation as the file says. Members that are right already stay. @param keptAt see {@link Kept} */
+/** The request that makes a reservation as the file says. Members that are right already stay. @param keptAt see {@link PlannedChange} */
 function requestTo(
   wanted: WantedReservation,
   current: Reservation,
@@ -138,7 +135,7 @@ function requestTo(
 /** Whether an update by this request would change nothing. */
 function isMetBy(request: ReservationRequest, current: Reservation): boolean {
   const before = asRequest(current);
-  const compared = ['bandwidth', 'start', 'end', ...PLAN_TEXTS] as const;
+  const compared = ['bandwidth', 'start', 'end', 'description'] as const;
   return compared.every((member) => request[member] === before[member]);
 }
 
@@ -161,12 +158,6 @@ function sitesChanged(moved: readonly string[]): Failure {
   const why =
     "A reservation's sites and route can't change. Look at the spelling; for another link or route, give it another name.";
   if (another === undefined) return new Failure('usage', first, { why });
-  return new Failure(
-    'usage',
-    `${moved.length} reservations are between other sites, or take other routes, than the file says.`,
-    {
-      why,
-      lines: moved,
-    },
-  );
+  const what = 'reservations are between other sites, or take other routes, than the file says.';
+  return new Failure('usage', `${moved.length} ${what}`, { why, lines: moved });
 }

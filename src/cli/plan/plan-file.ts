@@ -1,6 +1,5 @@
 import {
   type Alias,
-  type Document,
   isAlias,
   isMap,
   isNode,
@@ -10,21 +9,19 @@ import {
   type Node,
   parseDocument,
   visit,
-  type YAMLMap,
 } from 'yaml';
-import type { AskedRoute } from '../../contract/asked-route.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/ids.ts';
-import { isTimeZone } from '../../contract/instants.ts';
+import { formatInstant, isTimeZone } from '../../contract/instants.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
-import { RESERVATION_TEXTS, type ReservationTexts } from '../../contract/reservation-texts.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
 import { contradictionText } from '../../words/asked-route.ts';
-import { later } from '../../words/typed-time.ts';
+import { clockOf, timeText } from '../../words/civil-time.ts';
+import { adviceOnTime } from '../../words/time-advice.ts';
+import { later, parseTime, type TimeReading } from '../../words/typed-time.ts';
 import type { TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
-import { type PlanZone, readPlanTime } from './plan-times.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
 export interface WantedReservation extends ReservationRequest {
@@ -48,86 +45,69 @@ export interface PlanContent {
 const MAX_SIZE = 1_048_576;
 /** The most errors that are told. */
 const MOST_TOLD = 20;
+const HELP = 'slices-conn plan --help';
 
 const TOP = ['version', 'experiment', 'tz', 'defaults', 'reservations', '$schema'];
-/** The texts that are fields of a reservation. Its name is its key. */
-export const PLAN_TEXTS = RESERVATION_TEXTS.filter((text) => text !== 'name');
-const ROUTE_FIELDS = ['via', 'avoid', 'direct'] as const satisfies (keyof AskedRoute)[];
-const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', ...ROUTE_FIELDS, ...PLAN_TEXTS] as const;
-type FieldName = (typeof FIELDS)[number];
+const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', 'via', 'avoid', 'direct', 'description'];
 
-/** A value of the file, and where it stands. Undefined: it is wrong, and its error is told already. */
-interface Read<Value> {
-  value: Value | undefined;
-  node: Node;
+/** A key of a mapping, and its value. */
+interface Member {
+  key: Node;
+  value: Node;
 }
-
-/** The fields of a reservation, or of `defaults`. */
-interface Fields {
-  sites?: Read<readonly [string, string]>;
-  bandwidth?: Read<number>;
-  start?: Read<number | 'now'>;
-  end?: Read<number>;
-  for?: Read<number>;
-  texts?: ReservationTexts;
-  route?: AskedRoute;
-}
+type Members = ReadonlyMap<string, Member>;
 
 /**
  * Reads a plan file: YAML 1.2 or JSON.
  *
  * @param name the file's name in errors, such as `demo.yaml`
  * @param times the current time; a time in the file has its own zone, or the file's `tz`
- * @param sites those that there are; without them their names are not looked up
  * @throws Failure `usage` that says of every error in which line and column it is
  */
-export async function readPlan(
-  bytes: Uint8Array,
-  name: string,
-  times: TimeContext,
-  sites?: readonly string[],
-): Promise<PlanContent> {
+export function readPlan(bytes: Uint8Array, name: string, times: TimeContext): PlanContent {
   if (bytes.length > MAX_SIZE) {
     const most = `A plan file has at most ${MAX_SIZE / 1024} KiB, and this one has ${Math.ceil(bytes.length / 1024)}.`;
-    throw new Failure('usage', `${name} is too large.`, { why: most, fix: 'slices-conn plan --help' });
+    throw new Failure('usage', `${name} is too large.`, { why: most, fix: HELP });
   }
-  const file = new PlanFile(textOf(bytes, name), name, times, sites);
-  const plan = await file.read();
-  file.check();
-  return plan;
-}
-
-function textOf(bytes: Uint8Array, name: string): string {
+  let text: string;
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new Failure('usage', `${name} is not text in UTF-8.`, { fix: 'slices-conn plan --help' });
+    throw new Failure('usage', `${name} is not text in UTF-8.`, { fix: HELP });
   }
+  return new PlanFile(name, times).read(text);
 }
 
 /** Reads one file, and gathers all of its errors. */
 class PlanFile {
-  readonly #document: Document.Parsed | undefined;
   readonly #lines = new LineCounter();
   readonly #name: string;
-  readonly #text: string;
-  readonly #sites: readonly string[] | undefined;
-  readonly #now: number;
   /** The zone of the file's times, once it has named one. */
   #zone: PlanZone;
   /** The node of each alias: a name may be given to several nodes, and means the one before the alias. */
   readonly #targets = new Map<Alias, Node>();
-  readonly #errors: { offset: number; text: string }[] = [];
+  /** By their text, with their place: an error in the defaults is found with each reservation. */
+  readonly #errors = new Map<string, number>();
 
-  constructor(text: string, name: string, times: TimeContext, sites: readonly string[] | undefined) {
+  constructor(name: string, { now, zone }: TimeContext) {
     this.#name = name;
-    this.#text = text;
-    this.#sites = sites;
-    this.#now = times.now;
-    this.#zone = { ...times, isOfFile: false };
+    this.#zone = { now, zone, isOfFile: false };
+  }
+
+  /** @throws Failure `usage` where there are errors */
+  read(text: string): PlanContent {
+    const top = this.#parse(text);
+    this.#check();
+    const plan = this.#top(top);
+    this.#check();
+    return plan;
+  }
+
+  #parse(text: string): Node | undefined {
     try {
-      this.#document = parseDocument(text, {
-        version: '1.2',
+      const document = parseDocument(text, {
+        // Each value is a text as it is written, so that it is read as the command line reads it.
+        schema: 'failsafe',
         lineCounter: this.#lines,
         prettyErrors: false,
         // Told here, each with its own line.
@@ -135,261 +115,154 @@ class PlanFile {
         logLevel: 'error',
       });
       const named = new Map<string, Node>();
-      visit(this.#document, (_key, node) => {
+      visit(document, (_key, node) => {
         const target = isAlias(node) ? named.get(node.source) : undefined;
         if (isAlias(node) && target) this.#targets.set(node, target);
         else if (isNode(node) && !isAlias(node) && node.anchor !== undefined) named.set(node.anchor, node);
       });
-      const found = [...this.#document.errors, ...this.#document.warnings];
+      const found = [...document.errors, ...document.warnings];
       const deep = found.find(({ message }) => message.includes(TOO_DEEP));
       // A second error of a parser at one place follows from the first.
       const told = Map.groupBy(deep ? [deep] : found, ({ pos }) => pos[0]);
-      for (const [offset, [error]] of told) this.#errors.push({ offset, text: syntaxError(error?.message) });
-    } catch {
-      this.#errors.push({ offset: 0, text: syntaxError(TOO_DEEP) });
+      for (const [offset, [error]] of told) this.#wrongAt(offset, syntaxError(error?.message));
+      return document.contents ?? undefined;
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      this.#wrongAt(0, syntaxError(TOO_DEEP));
+      return undefined;
     }
   }
 
-  /** Throws where there were errors. @throws Failure `usage` */
-  check(): void {
-    // YAML takes a comment of JavaScript for text, and what is said then is hard to understand.
-    const comment = this.#errors.length > 0 ? COMMENT.exec(this.#text) : null;
-    if (comment) {
-      const text = 'JSON has no comments: leave them out, or write the plan as YAML.';
-      this.#errors.splice(0, Infinity, { offset: comment[0].length, text });
-    }
-    const told = this.#errors
-      .toSorted((one, other) => one.offset - other.offset)
-      .map(({ offset, text }) => `${this.#placeOf(offset)}: ${text}`);
+  #check(): void {
+    const told = [...this.#errors].toSorted(([, one], [, other]) => one - other).map(([text]) => text);
     const [first, ...others] = told;
     if (first === undefined) return;
-    if (others.length === 0) throw new Failure('usage', first, { fix: 'slices-conn plan --help' });
+    if (others.length === 0) throw new Failure('usage', first, { fix: HELP });
     const more = told.length - MOST_TOLD;
     throw new Failure('usage', `${this.#name} has ${told.length} errors.`, {
       lines: [...told.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${more} more`] : [])],
-      fix: 'slices-conn plan --help',
+      fix: HELP,
     });
   }
 
-  /** The plan; to be used only after {@link check}. */
-  async read(): Promise<PlanContent> {
-    const nothing: PlanContent = { experiment: undefined, reservations: [] };
-    if (this.#errors.length > 0) return nothing;
-    const top = this.#resolved(this.#document?.contents ?? undefined);
-    if (!isMap(top)) {
-      this.#wrong(top, 'A plan file begins with "version: 1", and has reservations by their names.');
-      return nothing;
-    }
-    const members = this.#members(top, TOP, 'a plan file');
-    this.#version(members.get('version')?.value, top);
-    const experiment = members.get('experiment');
-    await this.#readZone(members.get('tz')?.value);
-    const wanted = await this.#reservations(members, top);
+  #top(top: Node | undefined): PlanContent {
+    const begins = 'A plan file begins with "version: 1", and has reservations by their names.';
+    const members = this.#members(top, begins, TOP, 'a plan file') ?? new Map<string, Member>();
+    const [version, experiment, tz] = ['version', 'experiment', 'tz'].map((key) => members.get(key)?.value);
+    if (!version && members.size > 0) this.#wrong(top, '"version: 1" is missing.');
+    if (version && this.#text(version) !== '1')
+      this.#wrong(version, 'This program reads plan files of version 1: write "version: 1".');
+    this.#readZone(tz);
+    const given = members.get('defaults')?.value;
+    const defaults = (given && this.#fields(given, 'defaults')) ?? new Map();
+    const listed = members.get('reservations')?.value;
+    if (!listed && members.size > 0)
+      this.#wrong(top, 'reservations are missing: names, each with sites, bandwidth, start, and end or for.');
+    const form = 'reservations must be names, each with what it wants; {} for none.';
+    const named = listed && this.#members(listed, form);
     return {
-      experiment: experiment && (await this.#guarded(experiment.value, (text) => text)),
-      reservations: wanted,
+      experiment: experiment && this.#guarded(experiment, (text) => text),
+      reservations: [...(named ?? [])].flatMap(
+        ([name, member]) => this.#wanted(name, member, defaults) ?? [],
+      ),
     };
   }
 
   /** Reads `tz`, the zone of the file's times. The machine's would move links where another machine applies the file. */
-  async #readZone(node: Node | undefined): Promise<void> {
+  #readZone(node: Node | undefined): void {
     if (!node) return;
-    // A zone that is wrong is told once, and not of each time.
-    this.#zone = { ...this.#zone, isOfFile: true };
-    await this.#guarded(node, (zone) => {
-      if (!isTimeZone(zone)) {
-        const why = 'Write it as Europe/Brussels, UTC or +01:00.';
-        throw new Failure('usage', `${JSON.stringify(zone)} is not a time zone.`, { why });
-      }
-      this.#zone = { now: this.#now, zone, isOfFile: true };
+    const zone = this.#guarded(node, (text) => {
+      if (isTimeZone(text)) return text;
+      const why = 'Write it as Europe/Brussels, UTC or +01:00.';
+      throw new Failure('usage', `${JSON.stringify(text)} is not a time zone.`, { why });
     });
+    // A zone that is wrong is told once, and not of each time.
+    this.#zone = { ...this.#zone, isOfFile: true, ...(zone === undefined ? {} : { zone }) };
   }
 
-  #version(node: Node | undefined, top: Node): void {
-    const found = node && this.#resolved(node);
-    const value = isScalar(found) ? found.value : undefined;
-    if (!node) this.#wrong(top, '"version: 1" is missing.');
-    else if (value !== 1)
-      this.#wrong(node, 'This program reads plan files of version 1: write "version: 1".');
-  }
-
-  async #reservations(members: ReadonlyMap<string, Member>, top: Node): Promise<WantedReservation[]> {
-    const given = members.get('defaults');
-    const defaults = (given && (await this.#fields(given.value, 'defaults'))) ?? {};
-    const member = members.get('reservations');
-    if (!member) {
-      this.#wrong(top, 'reservations are missing: names, each with sites, bandwidth, start, and end or for.');
-      return [];
-    }
-    const map = this.#resolved(member.value);
-    if (!isMap(map)) {
-      this.#wrong(member.value, 'reservations must be names, each with what it wants; {} for none.');
-      return [];
-    }
-    const wanted: WantedReservation[] = [];
-    for (const [name, { key, value }] of this.#members(map)) {
-      if (!RESERVATION_NAME.test(name)) {
-        const rule = 'Names have 1 to 64 characters of a to z, 0 to 9 and -, and begin with a letter.';
-        this.#wrong(key, `${JSON.stringify(name)} is not a name of a reservation. ${rule}`);
-      }
-      const own = await this.#fields(value, 'a reservation', defaults);
-      const one = own && (await this.#wanted(name, key, own, defaults));
-      if (one) wanted.push(one);
-    }
-    return wanted;
-  }
-
-  /** Reads the fields of a reservation, or of the defaults; undefined where the node has no keys. @param defaults apply too */
-  async #fields(node: Node, what: string, defaults: Fields = {}): Promise<Fields | undefined> {
-    const map = this.#resolved(node);
-    if (!isMap(map)) {
-      this.#wrong(node, `Here belong the keys of ${what}: ${FIELDS.join(', ')}.`);
-      return undefined;
-    }
-    const members = this.#members(map, FIELDS, what);
-    const fields: Fields = {};
-    const field = async (
-      name: FieldName,
-      read: (text: string) => number | 'now',
-    ): Promise<Fields | undefined> => {
-      const found = members.get(name)?.value;
-      return found && { [name]: { node: found, value: await this.#guarded(found, read) } };
-    };
-    const sites = members.get('sites')?.value;
-    Object.assign(
-      fields,
-      sites && { sites: { node: sites, value: await this.#ends(sites) } },
-      await field('bandwidth', parseBandwidth),
-      await field('start', (text) =>
-        /^\s*now\s*$/i.test(text) ? 'now' : readPlanTime(text, this.#zone, {}, ', or now'),
-      ),
-      await field('for', parseDuration),
-    );
-    const start = (fields.start ?? defaults.start)?.value;
-    const after = typeof start === 'number' ? Math.max(start, this.#now) : this.#now;
-    Object.assign(
-      fields,
-      await field('end', (text) => readPlanTime(text, this.#zone, { after, isEnd: true })),
-    );
-    const texts: ReservationTexts = {};
-    for (const text of PLAN_TEXTS) {
-      const found = members.get(text)?.value;
-      if (found) texts[text] = await this.#guarded(found, (typed) => typed);
-    }
-    fields.texts = texts;
-    fields.route = await this.#route(members);
-    if (fields.end && fields.for) this.#wrong(fields.for.node, "end and for can't be given together.");
-    return fields;
+  #fields(node: Node, what: string): Members | undefined {
+    return this.#members(node, `Here belong the keys of ${what}: ${FIELDS.join(', ')}.`, FIELDS, what);
   }
 
   /** One reservation with its defaults; undefined where something is wrong. */
-  async #wanted(
-    name: string,
-    key: Node,
-    own: Fields,
-    defaults: Fields,
-  ): Promise<WantedReservation | undefined> {
+  #wanted(name: string, { key, value: node }: Member, defaults: Members): WantedReservation | undefined {
+    if (!RESERVATION_NAME.test(name)) {
+      const rule = 'Names have 1 to 64 characters of a to z, 0 to 9 and -, and begin with a letter.';
+      this.#wrong(key, `${JSON.stringify(name)} is not a name of a reservation. ${rule}`);
+    }
+    const own = this.#fields(node, 'a reservation');
+    if (!own) return undefined;
     // An own end or duration replaces either of the defaults.
-    const { end: _end, for: _for, ...rest } = defaults;
-    const {
-      sites,
-      bandwidth,
-      start,
-      end,
-      for: lasting,
-    } = own.end || own.for ? { ...rest, ...own } : { ...defaults, ...own };
-    const missing = [
-      ...(sites ? [] : ['sites']),
-      ...(bandwidth ? [] : ['bandwidth']),
-      ...(start ? [] : ['start']),
-      ...(end || lasting ? [] : ['end or for']),
-    ];
+    const isTimed = own.has('end') || own.has('for');
+    const kept = [...defaults].filter(([field]) => !isTimed || !['end', 'for'].includes(field));
+    const members = new Map([...kept, ...own]);
+    const at = (field: string): Node | undefined => members.get(field)?.value;
+    const read = <Value>(field: string, reader: (text: string) => Value): Value | undefined => {
+      const found = at(field);
+      return found && this.#guarded(found, reader);
+    };
+    const missing = ['sites', 'bandwidth', 'start'].filter((field) => !at(field));
+    if (!at('end') && !at('for')) missing.push('end or for');
     if (missing.length > 0) this.#wrong(key, `${name} has no ${missing.join(', and no ')}.`);
-    if (start?.value === 'now' && end) {
-      const how = 'write "for: 2h" in place of the end';
-      this.#wrong(
-        own.end?.node ?? own.start?.node ?? key,
-        `${name} starts now, and needs a duration: ${how}.`,
-      );
-      return undefined;
-    }
-    const from = start?.value === 'now' ? this.#now : start?.value;
-    const length = lasting?.value;
-    if (!sites?.value || bandwidth?.value === undefined || start?.value === undefined || from === undefined) {
-      return undefined;
-    }
-    const until =
-      lasting && length !== undefined
-        ? await this.#guarded(lasting.node, () => later(from, length))
-        : end?.value;
-    if (until === undefined) return undefined;
-    if (until <= from) {
-      this.#wrong(own.end?.node ?? own.start?.node ?? key, `${name} would end before it starts.`);
-      return undefined;
-    }
-    const [site1, site2] = sites.value;
-    const route = { ...defaults.route, ...own.route };
-    const contradiction = contradictionText({ site1, site2, ...route });
-    if (contradiction !== undefined) {
-      this.#wrong(key, contradiction);
-      return undefined;
-    }
+    const { now } = this.#zone;
+    const ends = this.#ends(at('sites'));
+    const bandwidth = read('bandwidth', parseBandwidth);
+    const start = read('start', (text) =>
+      /^\s*now\s*$/i.test(text) ? 'now' : readPlanTime(text, this.#zone, {}, ', or now'),
+    );
+    const from = typeof start === 'number' ? start : now;
+    const lasting = read('for', (text) => later(from, parseDuration(text)));
+    const named = read('end', (text) =>
+      readPlanTime(text, this.#zone, { after: Math.max(from, now), isEnd: true }),
+    );
+    const route = {
+      via: at('via') && this.#siteList(at('via')),
+      avoid: at('avoid') && this.#siteList(at('avoid')),
+      direct: read('direct', isTrue),
+    };
+    const description = read('description', (text) => text);
+    const end = lasting ?? named;
+    const place = at('end') ?? at('start') ?? key;
+    if (at('end') && at('for')) this.#wrong(at('for'), "end and for can't be given together.");
+    else if (start === 'now' && at('end'))
+      this.#wrong(place, `${name} starts now, and needs a duration: write "for: 2h" in place of the end.`);
+    else if (start !== undefined && end !== undefined && end <= from)
+      this.#wrong(place, `${name} would end before it starts.`);
+    if (!ends || bandwidth === undefined || start === undefined || end === undefined) return undefined;
+    const contradiction = contradictionText({ ...ends, ...route });
+    if (contradiction !== undefined) this.#wrong(key, contradiction);
     return {
-      ...{ ...defaults.texts, ...own.texts, ...route, name, site1, site2, bandwidth: bandwidth.value },
-      ...{ start: start.value, end: until, length: until - from },
-      place: this.#placeOf(offsetOf(sites.node)),
+      ...{ ...route, name, ...ends, bandwidth, start, end, length: end - from },
+      ...(description === undefined ? {} : { description }),
+      place: this.#placeOf(offsetOf(at('sites'))),
     };
   }
 
-  /** Reads what is asked of the route. Members that are not given are left out, so that those of the defaults stay. */
-  async #route(members: ReadonlyMap<string, Member>): Promise<AskedRoute> {
-    const route: AskedRoute = {};
-    for (const field of ['via', 'avoid'] as const) {
-      const list = this.#resolved(members.get(field)?.value);
-      if (!list) continue;
-      const sites: string[] = [];
-      for (const node of isSeq<Node>(list) ? list.items : [list]) {
-        const site = await this.#site(node);
-        if (site !== undefined) sites.push(site);
-      }
-      route[field] = sites;
-    }
-    const direct = members.get('direct')?.value;
-    if (direct) route.direct = await this.#guarded(direct, isTrue);
-    return route;
-  }
-
-  async #ends(node: Node): Promise<readonly [string, string] | undefined> {
+  #ends(node: Node | undefined): { site1: string; site2: string } | undefined {
+    if (!node) return undefined;
     const list = this.#resolved(node);
     const [one, other, more] = isSeq<Node>(list) ? list.items : [];
     if (!one || !other || more) {
       this.#wrong(node, 'sites must be the two ends of a link, such as [be-gent1, pl-poznan1].');
       return undefined;
     }
-    const [site1, site2] = [await this.#site(one), await this.#site(other)];
+    const [site1, site2] = [this.#guarded(one, siteName), this.#guarded(other, siteName)];
     if (site1 === undefined || site2 === undefined) return undefined;
-    if (site1 !== site2) return [site1, site2];
-    this.#wrong(other, `A link has two different ends, and both are ${site1}.`);
-    return undefined;
+    if (site1 === site2) this.#wrong(other, `A link has two different ends, and both are ${site1}.`);
+    return { site1, site2 };
   }
 
-  #site(node: Node): Promise<string | undefined> {
-    return this.#guarded(node, (text) => {
-      const name = siteName(text);
-      const known = this.#sites ?? [name];
-      if (known.includes(name)) return name;
-      throw new Failure('usage', hinted(`There is no site ${name}.`, name, known));
-    });
+  #siteList(node: Node | undefined): string[] {
+    const list = this.#resolved(node);
+    const nodes = isSeq<Node>(list) ? list.items : list ? [list] : [];
+    return nodes.flatMap((one) => this.#guarded(one, siteName) ?? []);
   }
 
   /** A value of the text of a node; undefined where it is wrong. */
-  async #guarded<Value>(
-    node: Node,
-    read: (text: string) => Value | Promise<Value>,
-  ): Promise<Value | undefined> {
-    const text = textIn(this.#resolved(node));
+  #guarded<Value>(node: Node, read: (text: string) => Value): Value | undefined {
+    const text = this.#text(node);
     try {
-      if (text !== undefined) return await read(text);
+      if (text !== undefined) return read(text);
       this.#wrong(node, 'Here belongs one value.');
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
@@ -401,35 +274,29 @@ class PlanFile {
   /**
    * The members of a mapping by their keys. A key that is given twice, or not known, is an error.
    *
+   * @param form what is said where the node is not a mapping; then there are none
    * @param known all keys that there are; without it any is taken
    */
-  #members(map: YAMLMap, known?: readonly string[], what = 'it'): Map<string, Member> {
+  #members(node: Node | undefined, form: string, known?: readonly string[], what = ''): Members | undefined {
+    const map = this.#resolved(node);
+    if (!isMap(map)) {
+      this.#wrong(node, form);
+      return undefined;
+    }
     const members = new Map<string, Member>();
-    for (const { key, value } of map.items) {
-      const keyNode = key as Node;
-      const name = textIn(this.#resolved(keyNode));
-      if (name === undefined) {
-        const resolved = this.#resolved(keyNode);
-        const isNull = isScalar(resolved) && resolved.value === null;
-        const { source = '' } = isNull ? resolved : {};
-        this.#wrong(
-          keyNode,
-          isNull
-            ? `The key ${source} is nothing in YAML: write "${source}" in quotes.`
-            : 'A key must be one word.',
-        );
-        continue;
-      }
-      const before = members.get(name);
-      if (before) {
+    for (const { key, value } of map.items as { key: Node; value: Node | null }[]) {
+      const name = this.#text(key);
+      const before = name === undefined ? undefined : members.get(name);
+      if (name === undefined) this.#wrong(key, 'A key must be one word.');
+      else if (before) {
         const { line } = this.#lines.linePos(offsetOf(before.key));
-        this.#wrong(keyNode, `${JSON.stringify(name)} is given twice; the first is in line ${line}.`);
+        this.#wrong(key, `${JSON.stringify(name)} is given twice; the first is in line ${line}.`);
       } else if (known && !known.includes(name)) {
         const keys = known.filter((each) => !each.startsWith('$')).join(', ');
         const found = `${JSON.stringify(name)} is not a key of ${what}.`;
         const said = hinted(found, name, known);
-        this.#wrong(keyNode, said === found ? `${found} Its keys are ${keys}.` : said);
-      } else members.set(name, { key: keyNode, value: (value as Node | null) ?? keyNode });
+        this.#wrong(key, said === found ? `${found} Its keys are ${keys}.` : said);
+      } else members.set(name, { key, value: value ?? key });
     }
     return members;
   }
@@ -439,8 +306,18 @@ class PlanFile {
     return isAlias(node) ? this.#targets.get(node) : node;
   }
 
+  #text(node: Node): string | undefined {
+    const found = this.#resolved(node);
+    if (!isScalar<string>(found)) return undefined;
+    return found.type === 'PLAIN' && /^(?:null|~|)$/i.test(found.value) ? undefined : found.value;
+  }
+
   #wrong(node: Node | undefined, text: string): void {
-    this.#errors.push({ offset: node ? offsetOf(node) : 0, text });
+    this.#wrongAt(offsetOf(node), text);
+  }
+
+  #wrongAt(offset: number, text: string): void {
+    this.#errors.set(`${this.#placeOf(offset)}: ${text}`, offset);
   }
 
   #placeOf(offset: number): string {
@@ -455,26 +332,9 @@ function isTrue(text: string): boolean {
   throw new Failure('usage', `${JSON.stringify(text)} is neither true nor false.`);
 }
 
-/** A key of a mapping, and its value. */
-interface Member {
-  key: Node;
-  value: Node;
+function offsetOf(node: Node | undefined): number {
+  return node?.range?.[0] ?? 0;
 }
-
-function offsetOf(node: Node): number {
-  return node.range?.[0] ?? 0;
-}
-
-/** The text of a scalar: a number as it is written, so that it is read as the command line reads it. */
-function textIn(node: Node | undefined): string | undefined {
-  if (!isScalar(node)) return undefined;
-  const { value, source } = node;
-  if (typeof value === 'string') return value;
-  return value === null ? undefined : (source ?? String(value));
-}
-
-/** A text that begins as JSON, or with a comment of JavaScript, up to its first such comment. */
-const COMMENT = /^(?=\s*(?:[{[]|\/[/*]))(?:[^"/]|"(?:[^"\\]|\\.)*"|\/(?![/*]))*(?<=^|[\s,{}[\]])(?=\/[/*])/;
 
 /** The engine's message for thousands of lists in each other. */
 const TOO_DEEP = 'Maximum call stack size exceeded';
@@ -484,4 +344,53 @@ function syntaxError(message = ''): string {
   if (message.includes('multiple documents'))
     return 'A plan is one document, and "---" begins another one: two documents are two plans.';
   return /[.!?]$/.test(message) ? message : `${message}.`;
+}
+
+/** Absolute times begin so: a date, or a day with its month and year. plan.schema.json says the same. */
+const ABSOLUTE =
+  /^\s*(?:\d{4}-\d{2}-\d{2}|(?:[a-z]{3}\S*\s+)?(?:\d{1,2}\S*\s+[a-z]{3}\S*|[a-z]{3}\S*\s+\d{1,2}\S*)\s+\d{4}(?![\d:]))/i;
+
+/** The zone in which a plan file's times are read. */
+interface PlanZone {
+  /** Milliseconds since the Unix epoch. */
+  now: number;
+  /** Its name. */
+  zone: string;
+  /** Whether the file names it. Else it is the person's: another machine would read another time. */
+  isOfFile: boolean;
+}
+
+/**
+ * A time of a plan file, in milliseconds: an absolute one in a zone that the file names, since a file that is applied twice
+ * must mean the same.
+ *
+ * @param or what could stand in its place
+ * @throws Failure `usage` for any other time, with what to write for it
+ */
+function readPlanTime(text: string, plan: PlanZone, reading: TimeReading, or = ''): number {
+  const { now, zone } = plan;
+  const read = (zoneAdvice?: string): number =>
+    parseTime(
+      text,
+      { now, zone, advice: (typed) => adviceOnTime(typed, ['start:', 'end:']) },
+      { ...reading, ...(zoneAdvice === undefined ? {} : { zoneAdvice }) },
+    );
+  if (ABSOLUTE.test(text)) return plan.isOfFile ? read() : read(toWrite(read(), plan));
+  let why = `Write it as 2026-12-01T10:00:00Z${or}.`;
+  try {
+    why = toWrite(read(), plan);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+  }
+  throw new Failure('usage', `${JSON.stringify(text)} is not an absolute time.`, { why });
+}
+
+/** What to write for an instant: the time in the file's zone, else with the offset of the person's, which is named. */
+function toWrite(instant: number, { zone, isOfFile }: PlanZone): string {
+  const clock = clockOf(zone);
+  const local = formatInstant(clock.civil(instant)).replace(/(?::00)?\.\d+Z$/, '');
+  if (isOfFile) return `Write ${local.replace('T', ' ')}.`;
+  const offset = clock.offset(instant);
+  const utc = zone === 'UTC' ? 'Z' : `${offset < 0 ? '-' : '+'}${timeText(Math.abs(offset))}`;
+  return `Write ${local}${utc} (${zone}), or tz: ${zone} once at the head of the file.`;
 }

@@ -10,169 +10,117 @@ import { linkEnds, linkName, viaAside } from '../../words/link-name.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
-import { bandwidthChange, formatBandwidth, nearestSite, sitesNamed } from '../values.ts';
+import { bandwidthChange, nearestSite, sitesNamed } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
-import type { PlannedChange } from './difference.ts';
-import type { WantedReservation } from './plan-file.ts';
 
 /** How outcomes are told. */
 interface PlanTableOptions {
   times: TimeContext;
   /** Whether the changes were made; else they are only planned. */
   isApplied: boolean;
-  /** Whether the service could be asked what fits. Default true. */
-  isKnown?: boolean;
-}
-
-/** A change as text. */
-interface Row {
-  mark: keyof typeof COLORS;
-  name: string;
-  link: string;
-  bandwidth: string;
-  /** Period or id; of a refused change the reason. */
-  when: string;
-  outcome: string;
+  /** Whether the service could be asked what fits. */
+  isKnown: boolean;
 }
 
 /** The mark of each action, with its colour. */
-const COLORS = { '+': 'green', '~': 'yellow', '-': 'red', '=': 'dim', '✗': 'red' } as const;
+const MARKS = {
+  create: ['+', 'green'],
+  update: ['~', 'yellow'],
+  delete: ['-', 'red'],
+  none: ['=', 'dim'],
+  refused: ['✗', 'red'],
+} as const;
 
 /**
  * Changes for people, one line each: what happens under which name, and whether it fits. Where a terminal is too narrow,
- * the period and the outcome have a line of their own.
+ * the period and the outcome have a line of their own. What is as the file says is left out.
  */
-export function planTable(
-  print: Printer,
-  outcomes: readonly ChangeOutcome[],
-  options: PlanTableOptions & { columns: number },
-): string {
-  const short = print.isTerminal ? shortIds(outcomes.flatMap(({ change }) => idOf(change) ?? [])) : undefined;
+export function planTable(print: Printer, plan: readonly ChangeOutcome[], options: PlanTableOptions): string {
+  const outcomes = plan.filter(({ change }) => change.action !== 'none' || change.keptAt !== undefined);
+  const short = shortIds(outcomes.flatMap(({ change }) => change.current?.id ?? []));
   const idText = (id: string): string => {
-    const ending = short?.get(id);
-    return ending === undefined || ending === id ? id : `con_…${ending}`;
+    const ending = short.get(id) ?? id;
+    return print.isTerminal && ending !== id ? `con_…${ending}` : id;
   };
   // Widths are those of what is printed.
-  const plain = (text: string): string => {
-    return print.ascii ? asciiText(escapeText(text), { spelled: true }) : escapeText(text);
-  };
-  const rows = outcomes.map((outcome) => rowOf(outcome, options, idText));
-  const cells = rows.map(({ name, link, bandwidth, when, outcome }) =>
-    [name, link, bandwidth, when, outcome].map(plain),
-  );
-  const widths = [0, 1, 2, 3].map((at) =>
-    Math.max(0, ...cells.filter((row) => row.slice(at + 1).some(Boolean)).map((row) => row[at]?.length ?? 0)),
-  );
-  const columned = (row: readonly string[]): string =>
-    row
-      .map((text, at) => text.padEnd(widths[at] ?? 0))
-      .join('  ')
-      .trimEnd();
-  const room = print.isTerminal ? options.columns - INDENT : Number.POSITIVE_INFINITY;
-  const before = widths.slice(0, 3).reduce((sum, width) => sum + width + 2, 0);
-  const fits = cells.every((row, at) =>
-    rows[at]?.mark === '✗' ? room - before >= LEAST_REASON : columned(row).length <= room,
-  );
-  const lines = rows.flatMap((row, at) => {
-    const [name = '', link = '', bandwidth = '', when = '', outcome = ''] = cells[at] ?? [];
-    const isRefused = row.mark === '✗';
-    const [first = '', ...more] = fits
-      ? isRefused
-        ? hanging(columned([name, link, bandwidth]).padEnd(before), folded(when, room - before))
-        : [columned([name, link, bandwidth, when, outcome])]
-      : [
-          ...folded([name, link, bandwidth].join('  '), room),
-          ...folded([when, outcome].filter(Boolean).join(', '), room - 2).map((text) => `  ${text}`),
-        ];
-    return [
-      `  ${print.paint[COLORS[row.mark]](plain(row.mark))} ${first}`,
-      ...more.map((text) => `    ${text}`),
-    ];
+  const plain = (text: string): string =>
+    print.ascii ? asciiText(escapeText(text), { spelled: true }) : escapeText(text);
+  const rows = outcomes.map((outcome) => {
+    const { change, failure } = outcome;
+    const [mark, color] = MARKS[failure ? 'refused' : change.action];
+    const { current, request } = change;
+    const asked = request ?? current;
+    const rate = bandwidthChange(current?.bandwidth ?? asked.bandwidth ?? 0, asked.bandwidth ?? 0);
+    const cells = [change.name, linkName(asked), rate, ...toldOf(outcome, options, idText)].map(plain);
+    return { mark: print.paint[color](plain(mark)), cells };
   });
-  return lines.map((line) => `${line}\n`).join('');
+  const widths = [0, 1, 2, 3].map((at) =>
+    Math.max(...rows.map(({ cells }) => (cells.length > at + 1 ? (cells[at]?.length ?? 0) : 0))),
+  );
+  const lines = rows.map(({ cells }) => cells.map((text, at) => text.padEnd(widths[at] ?? 0)).join('  '));
+  const room = (print.columns ?? Number.POSITIVE_INFINITY) - INDENT;
+  const fits = lines.every((line) => line.trimEnd().length <= room);
+  return rows
+    .flatMap(({ mark, cells }, at) => {
+      const [first = '', ...more] = fits
+        ? [lines[at]?.trimEnd() ?? '']
+        : [
+            ...folded(cells.slice(0, 3).join('  '), room),
+            ...folded(cells.slice(3).join(', '), room - 2).map((text) => `  ${text}`),
+          ];
+      return [`  ${mark} ${first}\n`, ...more.map((text) => `${' '.repeat(INDENT)}${text}\n`)];
+    })
+    .join('');
 }
 
 /** The columns before a name: a blank on each side of the mark, and one more. */
 const INDENT = 4;
-/** The fewest columns in which a reason is put beside what was refused. */
-const LEAST_REASON = 26;
 
-/** Lines of a text that begin in one column. */
-function hanging(start: string, [first = '', ...more]: readonly string[]): string[] {
-  return [start + first, ...more.map((text) => ' '.repeat(start.length) + text)];
-}
-
-function idOf(change: PlannedChange): string | undefined {
-  return change.action === 'create' ? undefined : change.current.id;
-}
-
-function rowOf(
+/** The period or id of a change, and its outcome; of a refused change the reason alone. */
+function toldOf(
   { change, reservation, failure }: ChangeOutcome,
-  { times, isApplied, isKnown = true }: PlanTableOptions,
+  { times, isApplied, isKnown }: PlanTableOptions,
   idText: (id: string) => string,
-): Row {
-  const { name } = change;
-  const link = linkName(change.action === 'delete' ? change.current : change.wanted);
-  const row = { name, link, bandwidth: bandwidthText(change) };
+): string[] {
   const fits = isKnown ? 'fits' : '';
-  if (failure) {
-    const isOfFile = change.action !== 'delete' && failure.facts.details?.some(isUnknownSite);
-    const place = isOfFile ? `${change.wanted.place}: ` : '';
-    return { ...row, mark: '✗', when: place + shortReason(failure, times), outcome: '' };
+  if (failure)
+    return [shortReason(failure, times, change.action === 'delete' ? '' : `${change.wanted.place}: `)];
+  if (change.action === 'delete')
+    return [idText(change.current.id), isApplied ? 'deleted' : 'not in the file'];
+  const { wanted, request } = change;
+  const from = (start: number | 'now'): number => (start === 'now' ? times.now : start);
+  const kept = (at: number): string => {
+    const [starts, said] = shortTimes(times, true).ends(at, from(wanted.start));
+    return `kept at ${starts}; the file says ${said}`;
+  };
+  if (change.action === 'create') {
+    // Asked to start now, it starts later where all are moved together.
+    const isMoved = reservation && periodOf(reservation).start > times.now + MINUTE;
+    const { start, end, length } = wanted;
+    const period = reservation ? periodOf(reservation) : { start: from(start), end };
+    const isNow = start === 'now' && !(reservation && (isApplied || isMoved));
+    const via = reservation ? viaAside(reservation, ', ') : '';
+    const when = isNow ? `now, for ${formatDuration(length)}` : periodText(period, times);
+    return cellsOf(when, (isApplied && reservation ? tagsText(reservation) : fits) + via);
   }
-  switch (change.action) {
-    case 'delete': {
-      const outcome = isApplied ? 'deleted' : 'not in the file';
-      return { ...row, mark: '-', when: idText(change.current.id), outcome };
-    }
-    case 'update': {
-      const before = periodText(periodOf(change.current), times);
-      // Where another change does not fit, the service says nothing of this one.
-      const { start, end } = change.request;
-      const planned = start === 'now' ? periodOf(change.current) : { start, end };
-      const after = periodText(reservation ? periodOf(reservation) : planned, times);
-      const was = after === before ? '' : `, was ${before}`;
-      const tags = reservation
-        ? `, tags ${tagsText(change.current) === tagsText(reservation) ? 'stay' : tagsText(reservation)}`
-        : '';
-      const when = was === '' ? idText(change.current.id) : after;
-      const { description = '' } = change.current;
-      const about = (change.request.description ?? '') === description ? '' : ', new description';
-      const kept = change.keptAt === undefined ? '' : `, ${keptText(change.keptAt, change.wanted, times)}`;
-      const outcome = `${isApplied ? 'updated' : fits}${was}${about}${kept}${tags}`;
-      return { ...row, mark: '~', when, outcome };
-    }
-    case 'none':
-      return { ...row, mark: '=', when: keptText(change.keptAt ?? 0, change.wanted, times), outcome: '' };
-    default: {
-      const { start, end, length } = change.wanted;
-      // Asked to start now, it starts later where all are moved together.
-      const isMoved = reservation && periodOf(reservation).start > times.now + MINUTE;
-      const when =
-        reservation && (isApplied || isMoved || start !== 'now')
-          ? periodText(periodOf(reservation), times)
-          : start === 'now'
-            ? `now, for ${formatDuration(length)}`
-            : periodText({ start, end }, times);
-      const via = reservation ? viaAside(reservation, ', ') : '';
-      const outcome = (isApplied && reservation ? tagsText(reservation) : fits) + via;
-      return { ...row, mark: '+', when, outcome };
-    }
-  }
+  const { current, keptAt } = change;
+  if (change.action === 'none') return [kept(keptAt ?? 0)];
+  const before = periodText(periodOf(current), times);
+  // Where another change does not fit, the service says nothing of this one.
+  const planned = request.start === 'now' ? periodOf(current) : { start: request.start, end: request.end };
+  const after = periodText(reservation ? periodOf(reservation) : planned, times);
+  const tags = reservation && tagsText(reservation);
+  const outcome = [
+    isApplied ? 'updated' : fits,
+    after === before ? '' : `was ${before}`,
+    (request.description ?? '') === (current.description ?? '') ? '' : 'new description',
+    keptAt === undefined ? '' : kept(keptAt),
+    tags === null ? '' : `tags ${tags === tagsText(current) ? 'stay' : tags}`,
+  ];
+  return cellsOf(after === before ? idText(current.id) : after, outcome.filter(Boolean).join(', '));
 }
 
-/** @example 'kept at 1 Dec 20:00; the file says 19:00' */
-function keptText(keptAt: number, { start }: WantedReservation, context: TimeContext): string {
-  const [kept, said] = shortTimes(context, true).ends(keptAt, start === 'now' ? context.now : start);
-  return `kept at ${kept}; the file says ${said}`;
-}
-
-/** Bandwidth, with what it was where that changes. @example '200 → 500 Mbps' */
-function bandwidthText(change: PlannedChange): string {
-  if (change.action === 'delete') return formatBandwidth(change.current.bandwidth);
-  const { bandwidth } = change.wanted;
-  return bandwidthChange(change.action === 'update' ? change.current.bandwidth : bandwidth, bandwidth);
-}
+const cellsOf = (when: string, outcome: string): string[] => (outcome === '' ? [when] : [when, outcome]);
 
 /** @example '1 Dec 09:00 → 17:00' */
 function periodText({ start, end }: Period, context: TimeContext): string {
@@ -186,73 +134,61 @@ function tagsText(reservation: Reservation): string {
     .join(' – ');
 }
 
-function isUnknownSite({ code }: { code?: string }): boolean {
-  return code === 'site_unknown';
-}
-
-/** Why a change does not fit, in a few words: the limit where the service tells it. @example '6 Gbps free 1 Dec 11:00–14:00' */
+/**
+ * Why a change does not fit, in a few words: the limit where the service tells it.
+ *
+ * @param place stands before what is wrong in the file
+ * @example '6 Gbps free 1 Dec 11:00–14:00'
+ */
 function shortReason(
   { says, facts: { limits = [], details = [], why } }: Failure,
   context: TimeContext,
+  place: string,
 ): string {
   const times = shortTimes(context, true);
-  const unknown = details.find(isUnknownSite)?.facts?.['site'];
-  const near = typeof unknown === 'string' ? nearestSite(unknown, { sites: sitesNamed(details) }) : undefined;
-  if (near !== undefined) return `There is no site ${unknown}. Did you mean ${near}?`;
+  const unknown = details.find(({ code }) => code === 'site_unknown');
+  const site = unknown?.facts?.['site'];
+  const near = typeof site === 'string' ? nearestSite(site, { sites: sitesNamed(details) }) : undefined;
+  if (near !== undefined) return `${place}There is no site ${site}. Did you mean ${near}?`;
   const [limit] = limits;
-  return (limit && limitNote(limit, times)) ?? inTimes(inOneText(says, why) ?? '', times);
+  const reason = (limit && limitNote(limit, times)) ?? inTimes(inOneText(says, why) ?? '', times);
+  return (unknown ? place : '') + reason;
 }
 
-/** How many names of a file need no change: they are as it says, or kept at a later time. */
-interface Untouched {
-  unchanged: number;
-  kept: number;
-  /** Named reservations that the file does not have. */
-  others: number;
-}
+/** How the changes of a plan are counted: as planned, and as made. */
+const COUNTED = [
+  ['create', 'to create', 'created'],
+  ['update', 'to update', 'updated'],
+  ['delete', 'to delete', 'deleted'],
+] as const;
 
-/** One line that counts the changes of a plan. @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.' */
-export function planSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
-  const refused = outcomes.filter(({ failure }) => failure !== undefined).length;
-  const counts = countsOf(outcomes).map(([action, count]) => `${count} to ${action}`);
-  if (outcomes.length === 0) return ['Plan: nothing to do.', ...asTheFile(untouched)].join(' ');
-  const others = othersOf(untouched);
-  if (refused === 0) return `Plan: ${[...counts, ...others].join(', ')}.`;
-  const wrong = `${refused} ${refused === 1 ? 'does' : 'do'} not fit`;
-  return `Plan: ${[...counts, ...others, wrong].join(', ')}: nothing would be applied.`;
-}
-
-/** One line that counts the changes that were made. @example 'Applied: 2 created, 1 unchanged.' */
-export function appliedSummary(outcomes: readonly ChangeOutcome[], untouched: Untouched): string {
-  if (outcomes.length === 0) return ['Nothing to do.', ...asTheFile(untouched)].join(' ');
-  const done = { create: 'created', update: 'updated', delete: 'deleted' } as const;
-  const counts = countsOf(outcomes).map(([action, count]) => `${count} ${done[action]}`);
-  return `Applied: ${[...counts, ...othersOf(untouched)].join(', ')}.`;
-}
-
-function othersOf({ unchanged, kept }: Untouched): string[] {
-  return [...(unchanged > 0 ? [`${unchanged} unchanged`] : []), ...(kept > 0 ? [`${kept} kept later`] : [])];
-}
-
-function asTheFile({ unchanged, kept, others }: Untouched): string[] {
-  if (unchanged + kept === 0) {
-    const them = others === 1 ? 'the named reservation' : `the ${others} named reservations`;
-    const prune = others === 0 ? [] : [`--prune deletes ${them} that it does not have.`];
-    return ['The file wants no reservation.', ...prune];
-  }
-  const later =
-    kept === 1 ? '1 is kept later; --move moves it.' : `${kept} are kept later; --move moves them.`;
-  const is = unchanged === 1 ? '1 reservation is' : `${unchanged} reservations are`;
-  if (kept > 0) return [...(unchanged > 0 ? [`${is} as the file says.`] : []), later];
-  return [unchanged === 1 ? 'The reservation is as the file says.' : `All ${is} as the file says.`];
-}
-
-/** How many changes of each action fit, without actions that there are none of. */
-function countsOf(outcomes: readonly ChangeOutcome[]): ['create' | 'update' | 'delete', number][] {
-  return (['create', 'update', 'delete'] as const)
-    .map((action): ['create' | 'update' | 'delete', number] => [
-      action,
-      outcomes.filter(({ change, failure }) => change.action === action && !failure).length,
-    ])
-    .filter(([, count]) => count > 0);
+/**
+ * One line that counts the changes of a plan that was made or applied.
+ *
+ * @example 'Plan: 1 to create, 1 does not fit: nothing would be applied.', 'Applied: 2 created, 1 unchanged.'
+ */
+export function planSummary(plan: readonly ChangeOutcome[], isApplied: boolean): string {
+  const count = (isMeant: (outcome: ChangeOutcome) => boolean): number => plan.filter(isMeant).length;
+  const kept = count(({ change }) => change.action === 'none' && change.keptAt !== undefined);
+  const unchanged = count(({ change }) => change.action === 'none') - kept;
+  const refused = count(({ failure }) => failure !== undefined);
+  const counts: [number, string][] = [
+    ...COUNTED.map(([action, planned, made]): [number, string] => [
+      count(({ change, failure }) => change.action === action && !failure),
+      isApplied ? made : planned,
+    ]),
+    [unchanged, unchanged === plan.length ? 'as the file says' : 'unchanged'],
+    [kept, kept === plan.length ? 'kept later; --move moves what is later' : 'kept later'],
+    [refused, `${refused === 1 ? 'does' : 'do'} not fit: nothing would be applied`],
+  ];
+  const said = counts.flatMap(([number, what]) => (number > 0 ? [`${number} ${what}`] : [])).join(', ');
+  const isNothing = unchanged + kept === plan.length;
+  const head = isApplied
+    ? isNothing
+      ? 'Nothing to do'
+      : 'Applied'
+    : isNothing
+      ? 'Plan: nothing to do'
+      : 'Plan';
+  return `${head}${said === '' ? '' : `: ${said}`}.`;
 }

@@ -1,6 +1,7 @@
 import type { OptionsOf } from '../../contract/flags.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context, Outcome } from '../context.ts';
+import { earliestStart, rehearse } from './applier.ts';
 import { compare, openPlan, PLAN_FILE, PLAN_OPTIONS, printPlan } from './comparison.ts';
 
 /** `slices-conn plan FILE [--prune] [--earliest] [--move] [--exit-code]`. */
@@ -35,14 +36,13 @@ type Flags = OptionsOf<typeof command.options>;
 
 /** Says what `apply` would do. */
 export async function run(given: Context, [path = '']: readonly string[], flags: Flags): Promise<Outcome> {
-  const { output } = given;
-  const { context, ...acting } = await openPlan(given, path, flags);
-  const { changes, needed, applier, others, canRehearse } = await compare(acting, context);
-  const outcomes = needed.length === 0 ? [] : await applier.rehearse(needed);
+  const plan = await openPlan(given, path, flags);
+  const { changes, isNeeded, how } = await compare(plan);
+  const outcomes = await rehearse(changes, how);
   const fits = outcomes.every(({ failure }) => failure === undefined);
-  const start = fits || output.json ? undefined : await applier.earliestStart(needed);
-  const isKnown = needed.length === 0 || canRehearse;
-  await printPlan(context, acting, { changes, outcomes, others, start, fits: isKnown ? fits : null });
+  const start = fits || given.output.json ? undefined : await earliestStart(changes, how);
+  const isKnown = !isNeeded || how.canRehearse;
+  await printPlan(plan, outcomes, { start, fits: isKnown ? fits : null });
   if (!fits) return 6;
-  return flags.exitCode && needed.length > 0 ? 11 : 0;
+  return flags.exitCode && isNeeded ? 11 : 0;
 }

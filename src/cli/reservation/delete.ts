@@ -1,28 +1,24 @@
-import type { ProvenReservation } from '../../client/proof.ts';
-import { Failure, type FailureFacts, failureOrThrow, isGone, ownCommand } from '../../contract/failure.ts';
+import { Failure, type FailureFacts, failureOrThrow, isGone } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { idKind } from '../../contract/ids.ts';
 import { MAX_REASON } from '../../contract/request-limits.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { instantOf } from '../../contract/reservation-request.ts';
 import { may, readRole } from '../../contract/roles.ts';
 import { inOneText, sentence } from '../../contract/said.ts';
 import { isOneLine } from '../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedRole, claimedSubject } from '../../tokens/claimed.ts';
-import { linkName } from '../../words/link-name.ts';
 import { withServices } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { continued } from '../help-layout.ts';
-import { reservationCard } from '../print/cards.ts';
 import { escapeText } from '../print/output.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
-import { shortTime, type TimeContext } from '../times.ts';
-import { formatBandwidth, reservationWord } from '../values.ts';
-import { againIn } from './gone.ts';
+import type { TimeContext } from '../times.ts';
+import { reservationWord } from '../values.ts';
+import { againIn } from './again.ts';
 import {
   checkPerson,
   findReservation,
@@ -64,69 +60,98 @@ const DECLINED = 'Nothing was deleted.';
 /** Deletes reservations, one after the other, after asking. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<void> {
   const words = [...new Set(args.map(reservationWord))];
-  checkFlags(words, flags, context);
+  if (words.length === 0 && !flags.all && !flags.asAdministrator) checkPerson(context, 'delete');
+  checkFlags(words, flags);
   checkConfirmable(context, UNASKED);
-  if (flags.asAdministrator) return deleteAsAdministrator(context, words, flags.reason);
+  const reason = flags.asAdministrator ? checkedReason(flags.reason) : undefined;
   const session = await context.session();
+  const { administration, reservations } = session;
+  /** With --if-exists: what is gone, or not known. */
   const absent = new Set<string>();
-  const unlessGone = (work: (id: string) => Promise<void>) => (id: string) =>
-    work(id).catch((error: unknown) => {
-      if (!flags.ifExists || !isGone(error)) throw error;
-      absent.add(id);
-    });
-  const meantBy = async (word: string): Promise<MeantReservation[]> => {
-    if (!flags.ifExists) return [await requireReservation(context, session, word)];
-    const meant = await findReservation(context, session, word);
-    if (!meant) absent.add(word);
-    return meant ? [meant] : [];
+  const meantBy = async (word: string): Promise<MeantReservation | undefined> => {
+    if (reason !== undefined) return { id: await namedByAdministrator(context, session, word) };
+    if (!flags.ifExists) return requireReservation(context, session, word);
+    const found = await findReservation(context, session, word);
+    if (!found) absent.add(word);
+    return found;
   };
   const meant = flags.all
     ? await undeleted(context, session, flags.everyone === true)
     : words.length === 0
       ? [await pickedReservation(context, session, 'delete')]
-      : (await eachMeant(words, meantBy)).flat();
-  const ids = unique(meant);
-  const seen = new Map(
-    meant.flatMap((one) => ('state' in one && one.reservation ? [[one.id, one.reservation]] : [])),
-  );
-  if (ids.length > 0 && !context.flags.yes) {
+      : await eachMeant(words, meantBy);
+  const ids = [...new Set(meant.map(({ id }) => id))];
+  const known = new Map(meant.flatMap((one) => ('state' in one ? [[one.id, one]] : [])));
+  const seen = new Map<string, Reservation>();
+  for (const { id, reservation } of known.values()) if (reservation) seen.set(id, reservation);
+  /** Does the work for each that is there. @returns the failures, by id */
+  const failuresOf = async (work: (id: string) => Promise<unknown>): Promise<Map<string, Failure>> => {
+    const failures = new Map<string, Failure>();
+    for (const id of ids.filter((one) => !absent.has(one))) {
+      await work(id).catch((error: unknown) => {
+        if (flags.ifExists && isGone(error)) absent.add(id);
+        else failures.set(id, failureOrThrow(error));
+      });
+    }
+    return failures;
+  };
+  if (reason !== undefined || !context.flags.yes) {
+    const show = async (id: string) => {
+      if (reason !== undefined) return administration.show(id);
+      await session.actFor(id);
+      return reservations.show(id, { allowUnsigned: true });
+    };
+    const unread = await failuresOf(async (id) => {
+      if (!known.has(id)) seen.set(id, (await show(id)).reservation);
+    });
+    if (unread.size > 0) throw summary(ids, unread, { isTried: false });
     const times = await context.clock.times();
-    const known = await described(times, session, meant, { unlessGone, seen });
-    if (known.size > 0) await ask(context, times, known);
+    const about = ids.flatMap((id): [string, string, string][] => {
+      const reservation = seen.get(id) ?? null;
+      const said = linkAndPeriod(known.get(id) ?? { reservation, requested: null }, times);
+      const { created_by, experiment_id } = reservation ?? {};
+      const by = reason === undefined ? '' : `, booked by ${created_by} for ${experiment_id}`;
+      return absent.has(id) ? [] : [[id, said, by]];
+    });
+    if (about.length > 0 && !context.flags.yes) await ask(context, times, about);
   }
   const again = new Map<string, string>();
-  const failures = await failuresOf(
-    ids.filter((id) => !absent.has(id)),
-    unlessGone(async (id) => {
-      await session.actFor(id);
-      const before = seen.get(id) ?? (await lastSeen(session, id));
-      await session.reservations.change([{ action: 'delete', id }], { before });
-      // It may ask the portal, which keeps no deletion waiting, and fails none.
-      const command = before && (await commandFor(context, session, before).catch(failureOrThrow));
-      if (typeof command === 'string') again.set(id, command);
-    }),
-  );
+  const failures = await failuresOf(async (id) => {
+    if (reason !== undefined) {
+      await administration.change([{ action: 'delete', id, reason }]);
+      return;
+    }
+    await session.actFor(id);
+    const before = seen.get(id) ?? (await lastSeen(session, id));
+    await reservations.change([{ action: 'delete', id }], { before });
+    // It may ask the portal, which keeps no deletion waiting, and fails none.
+    const command = before && (await commandFor(context, session, before).catch(failureOrThrow));
+    if (typeof command === 'string') again.set(id, command);
+  });
   if (failures.size > 0) throw summary(ids, failures, { absent });
-  const items = [...new Set([...ids, ...absent])].map((id) => ({
-    id,
-    deleted: !absent.has(id),
-    again: again.get(id) ?? null,
-  }));
-  const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
-  await context.output.result({ items }, ({ paint, columns = Number.POSITIVE_INFINITY }) =>
-    items.length === 0
-      ? `${none} that is scheduled or active.\n`
-      : items
-          .map(({ id, deleted, again: advice }) => {
-            const done = deleted ? `${paint.green('Deleted')} ${id}\n` : `${id} is not there.\n`;
-            if (advice === null) return done;
-            const command = escapeText(context.output.advised(advice));
-            const line = `  To book it again: ${command}`;
-            if (line.length <= columns) return `${done}${line}\n`;
-            return `${done}  To book it again:\n${continued(`    ${command}`, columns, context.output.shell)}\n`;
-          })
-          .join(''),
-  );
+  const items = [...new Set([...ids, ...absent])].map((id) => {
+    const more =
+      reason === undefined ? { again: again.get(id) ?? null } : { reason, reservation: seen.get(id) };
+    return { id, deleted: !absent.has(id), ...more };
+  });
+  await context.output.result({ items }, ({ paint, columns = Number.POSITIVE_INFINITY }) => {
+    if (items.length === 0) {
+      const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
+      return `${none} that is scheduled or active.\n`;
+    }
+    const lines = items.map(({ id, deleted }) => {
+      if (!deleted) return `${id} is not there.\n`;
+      const done = `${paint.green('Deleted')} ${id}\n`;
+      if (reason !== undefined) {
+        return `${done}  ${escapeText(`booked by ${seen.get(id)?.created_by}; reason: ${reason}`)}\n`;
+      }
+      const advice = again.get(id);
+      if (advice === undefined) return done;
+      const line = `  To book it again: ${escapeText(context.output.advised(advice))}`;
+      return `${done}${continued(line, columns, context.output.shell)}\n`;
+    });
+    return lines.join('');
+  });
 }
 
 /** A reservation that is to be deleted, as this machine knows it, else as the service does; undefined where neither tells. */
@@ -156,55 +181,39 @@ async function commandFor(
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */
-function checkFlags(
-  words: readonly string[],
-  { all, everyone, asAdministrator, reason }: Flags,
-  context: Context,
-): void {
-  const wrong = (message: string, why: string, ...command: readonly string[]): Failure => {
-    return new Failure('usage', message, { why, fix: ownCommand(...command) });
-  };
-  if (all && words.length > 0) {
-    throw wrong(
-      "--all and ids can't be given together.",
-      '--all names every one already.',
-      'delete',
-      ...words,
-    );
-  }
-  if (everyone && !all)
-    throw wrong('--everyone needs --all.', 'It widens --all to all users.', 'delete', '--all', '--everyone');
-  if (asAdministrator && (all || words.length === 0)) {
-    throw wrong(
+function checkFlags(words: readonly string[], { all, everyone, asAdministrator, reason }: Flags): void {
+  const isAll = all === true;
+  const own = 'Deleting a reservation of your own experiment needs no reason.';
+  const faults: [isWrong: boolean, message: string, why: string][] = [
+    [isAll && words.length > 0, "--all and ids can't be given together.", '--all names every one already.'],
+    [everyone === true && !isAll, '--everyone needs --all.', 'It widens --all to all users.'],
+    [
+      asAdministrator === true && (isAll || words.length === 0),
       'An administrator names each reservation.',
       '--as-administrator takes ids.',
-      'delete',
-      '--help',
-    );
-  }
-  if (words.length === 0 && !all) checkPerson(context, 'delete');
-  if (reason === undefined || asAdministrator) return;
-  const why = 'Deleting a reservation of your own experiment needs no reason.';
-  throw wrong('--reason is for administrators.', why, 'delete', ...(all ? ['--all'] : words));
+    ],
+    [reason !== undefined && !asAdministrator, '--reason is for administrators.', own],
+  ];
+  for (const [isWrong, message, why] of faults)
+    if (isWrong) throw new Failure('usage', message, { why, fix: '--help' });
 }
 
 /** The reservations that the words mean, one after the other. Where one means none, the failure says what that is for the others. */
-async function eachMeant<Meant>(
+async function eachMeant(
   words: readonly string[],
-  meantBy: (word: string) => Promise<Meant>,
-): Promise<Meant[]> {
-  const meant: Meant[] = [];
-  try {
-    for (const word of words) meant.push(await meantBy(word));
-  } catch (error) {
-    // Of exit code 7 it is said anyway.
-    if (!(error instanceof Failure) || words.length === 1 || EXIT_CODE_OF[error.code] === 7) throw error;
-    throw error.with({ why: inOneText(error.facts.why, DECLINED) });
+  meantBy: (word: string) => Promise<MeantReservation | undefined>,
+): Promise<MeantReservation[]> {
+  const meant: MeantReservation[] = [];
+  for (const word of words) {
+    const one = await meantBy(word).catch((error: unknown) => {
+      // Of exit code 7 it is said anyway.
+      if (!(error instanceof Failure) || words.length === 1 || EXIT_CODE_OF[error.code] === 7) throw error;
+      throw error.with({ why: inOneText(error.facts.why, DECLINED) });
+    });
+    if (one) meant.push(one);
   }
   return meant;
 }
-
-const unique = (meant: readonly MeantReservation[]): string[] => [...new Set(meant.map(({ id }) => id))];
 
 /**
  * The reservations that `--all` means: those of the experiment that have not ended and that this user created. Where the
@@ -226,106 +235,33 @@ async function undeleted(
   return items.filter((item) => isOwn(item, user));
 }
 
-/**
- * The reservations in words, by id, for the question; those of which nothing is known are read.
- *
- * @param unlessGone lets a reading pass that finds none: that one is left out
- * @throws Failure
- */
-async function described(
-  times: TimeContext,
-  session: Session,
-  meant: readonly MeantReservation[],
-  {
-    unlessGone,
-    seen,
-  }: {
-    unlessGone: (work: (id: string) => Promise<void>) => (id: string) => Promise<void>;
-    /** Takes those that are read. */
-    seen: Map<string, Reservation>;
-  },
-): Promise<Map<string, string>> {
-  const known = new Map(meant.map((one) => [one.id, 'state' in one ? linkAndPeriod(one, times) : '']));
-  const ids = [...known.keys()];
-  const unread = await failuresOf(
-    ids.filter((id) => known.get(id) === ''),
-    unlessGone(async (id) => {
-      await session.actFor(id);
-      const { reservation } = await session.reservations.show(id, { allowUnsigned: true });
-      seen.set(id, reservation);
-      known.set(id, linkAndPeriod({ reservation, requested: null }, times));
-    }),
-  );
-  if (unread.size > 0) throw summary(ids, unread, { isTried: false });
-  return new Map([...known].filter(([, words]) => words !== ''));
-}
-
-/** Asks once about all of them. @param known see {@link described} */
+/** Asks once about all of them. @param about of each its id, words, and by whom it was booked where that is said */
 async function ask(
   context: Context,
   { zone }: TimeContext,
-  known: ReadonlyMap<string, string>,
+  about: readonly (readonly [id: string, words: string, by: string])[],
 ): Promise<void> {
-  const { output } = context;
-  const [[id, words] = [], another] = known;
-  const short = shortIds([...known.keys()]);
+  const [[id, words, by] = [], another] = about;
+  const short = shortIds(about.map(([one]) => one));
   if (another) {
-    output.prompt(`To be deleted (times in ${zone}):`);
-    for (const [one, about] of known) output.prompt(`  ${short.get(one)}  ${about}`);
+    context.output.prompt(`To be deleted (times in ${zone}):`);
+    for (const [one, what, whose] of about) context.output.prompt(`  ${short.get(one)}  ${what}${whose}`);
   }
-  const question = another ? `Delete these ${known.size} reservations?` : `Delete ${words} ${zone} (${id})?`;
+  const question = another
+    ? `Delete these ${about.length} reservations?`
+    : `Delete ${words} ${zone} (${id})${by}?`;
   await confirm(context, question, { unasked: UNASKED, declined: DECLINED });
 }
 
-/** Deletes reservations of any experiment as an administrator; the question names their users. */
-async function deleteAsAdministrator(
-  context: Context,
-  words: readonly string[],
-  given: string | undefined,
-): Promise<void> {
-  const reason = checkedReason(given);
-  const session = await context.session();
-  const { administration } = session;
-  const ids = unique(await eachMeant(words, (word) => namedByAdministrator(context, session, word)));
-  const found = new Map<string, ProvenReservation>();
-  const unread = await failuresOf(ids, async (id) => void found.set(id, await administration.show(id)));
-  if (unread.size > 0) throw summary(ids, unread, { isTried: false });
-  const times = await context.clock.times();
-  const about = [...found.values()].map((one) => owned(one, times));
-  await confirm(context, `Delete ${about.join(', and ')}?`, {
-    unasked: UNASKED,
-    declined: DECLINED,
-  });
-  const failures = await failuresOf(
-    ids,
-    async (id) => void (await administration.change([{ action: 'delete', id, reason }])),
-  );
-  if (failures.size > 0) throw summary(ids, failures);
-  const items = [...found].map(([id, { reservation }]) => ({ id, deleted: true, reason, reservation }));
-  await context.output.result({ items }, (print) =>
-    [...found.values()]
-      .map((proven) => {
-        const { reservation } = proven;
-        const card = reservationCard(print, print.paint.green('Deleted'), proven, { times });
-        return `${card}  ${escapeText(`booked by ${reservation.created_by}; reason: ${reason}`)}\n`;
-      })
-      .join(''),
-  );
-}
-
-/** The reservation that an administrator names: names and parts of ids are those of one's own experiments. */
-async function namedByAdministrator(
-  context: Context,
-  session: Session,
-  word: string,
-): Promise<MeantReservation> {
-  if (idKind(word) === 'reservation') return { id: word };
+/** The id that an administrator names: names and parts of ids are those of one's own experiments. */
+async function namedByAdministrator(context: Context, session: Session, word: string): Promise<string> {
+  if (idKind(word) === 'reservation') return word;
   const meant = await findReservation(context, session, word).catch((error: unknown) => {
     // Several that fit are listed with their ids.
     if (!(error instanceof Failure) || error.code === 'usage' || EXIT_CODE_OF[error.code] === 7) throw error;
     return undefined;
   });
-  if (meant) return meant;
+  if (meant) return meant.id;
   throw new Failure('not_found', 'An administrator gives the whole id of a reservation.', {
     why: `No reservation of yours is named ${word} or has it in its id. The ids of all are in the audit of the server.`,
     fix: 'slices-conn serve audit',
@@ -339,30 +275,6 @@ function checkedReason(reason = ''): string {
     why: `--reason takes one line of 1 to ${MAX_REASON} characters, which the service keeps.`,
     fix: { reason: 'left-behind' },
   });
-}
-
-/** A reservation and its user, for the question. */
-function owned({ reservation }: ProvenReservation, times: TimeContext): string {
-  const { id, bandwidth, end_date, created_by, experiment_id } = reservation;
-  const end = `${shortTime(instantOf(end_date), times)} ${times.zone}`;
-  const link = `${linkName(reservation)}, ${formatBandwidth(bandwidth)} until ${end}`;
-  return escapeText(`${id} (${link}), booked by ${created_by} for ${experiment_id}`);
-}
-
-/** Does the work for each reservation, one after the other. @returns the failures, by id */
-async function failuresOf(
-  ids: readonly string[],
-  work: (id: string) => Promise<void>,
-): Promise<Map<string, Failure>> {
-  const failures = new Map<string, Failure>();
-  for (const id of ids) {
-    try {
-      await work(id);
-    } catch (error) {
-      failures.set(id, failureOrThrow(error));
-    }
-  }
-  return failures;
 }
 
 /**

@@ -18,7 +18,7 @@ import { type ListedIn, reservationTable } from '../print/reservation-table.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 import { shortTime, type TimeContext } from '../times.ts';
 import { nearestSite, siteName } from '../values.ts';
-import { reserveText } from './alternatives.ts';
+import { reserveText } from './again.ts';
 import { linkAndPeriod } from './reservation-argument.ts';
 
 /** `slices-conn list [--all] [--all-experiments] [--mine] [--site SITE] [--state STATE] [--start T] [--end T]
@@ -72,7 +72,7 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
   const span = readSpan(flags, await context.clock.times());
   const { found, experiments, hasList, unasked } = await read(context, session, flags);
   const user = flags.mine ? claimedSubject((await session.connection.userToken.get()).reveal()) : undefined;
-  const shown = found.filter(({ item }) => isWanted(item, flags, user) && isInSpan(item, span));
+  const shown = found.filter(({ item }) => isWanted(item, flags, user, span));
   if (!hasList) {
     output.notice(
       'This service does not list reservations: it was asked for each that this machine knows. Others are not shown.',
@@ -129,34 +129,27 @@ async function read(
   { all, allExperiments, state }: Flags,
 ): Promise<Found> {
   const isPast = state === undefined ? all === true : state === 'ended' || state === 'deleted';
-  const readOne = async (): Promise<Found> => {
-    const { items, hasList, unasked } = await session.reservations.list({ current: !isPast });
-    const { id, name } = await session.access();
-    const experiment = { id, name };
-    return {
-      found: items.map((item) => ({ item: seenAt(now(), item), experiment })),
-      experiments: [experiment],
-      hasList,
-      unasked: new Map(unasked),
-    };
-  };
-  if (!allExperiments) return readOne();
   const result: Found = { found: [], experiments: [], hasList: true, unasked: new Map() };
-  for (const { id, name, expires_at } of await session.ofNamedProject(await session.portal.experiments())) {
-    if (Date.parse(expires_at) <= now()) continue;
-    session.actIn(id);
+  const asked = allExperiments
+    ? await session.ofNamedProject(await session.portal.experiments())
+    : [undefined];
+  for (const one of asked) {
+    if (one && Date.parse(one.expires_at) <= now()) continue;
+    if (one) session.actIn(one.id);
     try {
-      const { found, experiments, hasList, unasked } = await readOne();
-      for (const [one, failure] of unasked) result.unasked.set(one, failure);
-      result.found.push(...found);
-      result.experiments.push(...experiments.map((one) => ({ ...one, name: name || one.name })));
-      result.found.sort((one, other) => byStart(one.item, other.item));
+      const { items, hasList, unasked } = await session.reservations.list({ current: !isPast });
+      const access = await session.access();
+      const experiment = { id: access.id, name: one?.name || access.name };
+      result.found.push(...items.map((item) => ({ item: seenAt(now(), item), experiment })));
+      result.experiments.push(experiment);
+      for (const [id, failure] of unasked) result.unasked.set(id, failure);
       result.hasList &&= hasList;
     } catch (error) {
-      if (!(error instanceof Failure) || error.code !== 'role_not_allowed') throw error;
-      output.notice(`The reservations of experiment ${name || id} are left out: ${error.message}`);
+      if (!one || !(error instanceof Failure) || error.code !== 'role_not_allowed') throw error;
+      output.notice(`The reservations of experiment ${one.name || one.id} are left out: ${error.message}`);
     }
   }
+  result.found.sort((one, other) => byStart(one.item, other.item));
   return result;
 }
 
@@ -171,23 +164,16 @@ function isWanted(
   item: ListedReservation,
   { all, mine, site, state }: Flags,
   user: string | undefined,
+  { start, end }: Span,
 ): boolean {
   const { site1, site2 } = knownRequest(item) ?? {};
+  const { start: starts = Number.NaN, end: ends = Number.NaN } = knownPeriod(item) ?? {};
   return (
     (state === undefined ? all === true || isCurrent(item) : item.state === state) &&
     (site === undefined || site === site1 || site === site2) &&
-    (!mine || isOwn(item, user))
-  );
-}
-
-/** Whether any of a reservation lies in a period. */
-function isInSpan(item: ListedReservation, { start, end }: Span): boolean {
-  if (start === undefined && end === undefined) return true;
-  const period = knownPeriod(item);
-  return (
-    period !== undefined &&
-    (start === undefined || period.end > start) &&
-    (end === undefined || period.start < end)
+    (!mine || isOwn(item, user)) &&
+    (start === undefined || ends > start) &&
+    (end === undefined || starts < end)
   );
 }
 

@@ -1,73 +1,119 @@
-import type { News } from '../../client/events.ts';
 import type { ReservationEvent } from '../../contract/events.ts';
-import { Failure, isGone } from '../../contract/failure.ts';
-import { nextTurn } from '../../contract/phases.ts';
+import { Failure, undefinedIfGone } from '../../contract/failure.ts';
+import { eventsBetween, nextTurn, type PhaseEvent, phaseAt } from '../../contract/phases.ts';
 import type { Reservation } from '../../contract/reservation.ts';
-import { periodOf, reservationState } from '../../contract/reservation-request.ts';
+import { instantOf, periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { isCurrent } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import { changesBetween, type Look, type SeenChange } from './changes.ts';
-import { toldOfGone } from './gone.ts';
+import { formatBandwidth } from '../values.ts';
+import { toldOfGone } from './again.ts';
 
-/** How the watched reservations are known. */
-interface Reader {
-  /** Reads them. @param last undefined at the first look */
-  read: (last: Look | undefined) => Promise<readonly Reservation[]>;
-  /** Tells what happens to them, and to others of the experiment. */
-  news: News<ReservationEvent>;
-  /** Whether a reservation is watched. */
-  isWatched: (id: string) => boolean;
+/** The watched reservations as the service knew them at one time. */
+export interface Look {
+  /** When, in milliseconds. */
+  at: number;
+  /** All that exist, ended ones too. */
+  reservations: readonly Reservation[];
 }
 
-/** A look at the service, and what has happened since the one before. */
-export interface Seen {
-  look: Look;
-  changes: readonly SeenChange[];
+/** An event of a watched reservation (cli/README.md, "Output"). */
+export type WatchEvent = PhaseEvent | 'updated' | 'deleted';
+
+/** Something that happened to a reservation between two looks. */
+export interface SeenChange {
+  event: WatchEvent;
+  /** When it was seen, in milliseconds. */
+  at: number;
+  /** As it is now; a deleted one as it was last seen. */
+  reservation: Reservation;
+  /** Of an update: as it was before. */
+  before?: Reservation;
 }
 
-/** From when until when to look. */
-interface Span {
+/** The tags of a reservation, as a card names them. */
+const TAGS = [
+  ['site1_s_tag', 'site1', 'S-tag'],
+  ['site1_c_tag', 'site1', 'C-tag'],
+  ['site2_s_tag', 'site2', 'S-tag'],
+  ['site2_c_tag', 'site2', 'C-tag'],
+] as const;
+
+/** The members that an update can change. */
+const CHANGEABLE = ['bandwidth', 'start_date', 'end_date', ...TAGS.map(([tag]) => tag)] as const;
+
+/**
+ * The changes between two looks, by reservation in the order of their starts: first its update, then the
+ * events of its period until now. A reservation that is first seen active is `started`, and `ended` where it
+ * is first seen ended; where it is first seen scheduled there is no event. That a reservation ends soon is
+ * left out where it has ended by now.
+ *
+ * @param previous undefined: nothing was seen before
+ */
+export function changesBetween(previous: Look | undefined, next: Look): SeenChange[] {
+  const { at } = next;
+  const before = new Map((previous?.reservations ?? []).map((one) => [one.id, one]));
+  const now = new Map(next.reservations.map((one) => [one.id, one]));
+  const gone = [...before.values()].filter(({ id }) => !now.has(id));
+  return [...now.values(), ...gone]
+    .toSorted((one, other) => instantOf(one.start_date) - instantOf(other.start_date))
+    .flatMap((reservation): SeenChange[] => {
+      const was = before.get(reservation.id);
+      const phaseBefore = was && previous ? phaseAt(previous.at, periodOf(was)) : undefined;
+      if (!now.has(reservation.id)) {
+        // Services may forget what has ended.
+        return phaseBefore === 'ended' ? [] : [{ event: 'deleted', at, reservation }];
+      }
+      const isUpdated = was && CHANGEABLE.some((member) => was[member] !== reservation[member]);
+      const update: SeenChange[] = isUpdated ? [{ event: 'updated', at, reservation, before: was }] : [];
+      const events = eventsBetween(phaseBefore, phaseAt(at, periodOf(reservation)));
+      return [...update, ...events.map((event): SeenChange => ({ event, at, reservation }))];
+    });
+}
+
+/** The watched reservations, and from when until when to look. */
+interface Watched {
+  session: Session;
+  /** The only one that is watched. Default: all of the experiment. */
+  id?: string | undefined;
   /** An earlier look. Default: none, and the first look tells. */
   last?: Look;
   /** When the last look is, in milliseconds since the Unix epoch. Default: there is none. */
-  until?: number;
+  until?: number | undefined;
 }
 
 /**
  * The reservations as they are known after each change that the service tells, and whenever one is to start, to end soon or to
- * end. Where it does not tell, they are looked at every 15 s at least; at most 30 s are promised (cli/README.md, "Output").
+ * end, with what has happened since the look before. Where it does not tell, they are looked at every 15 s at least; at most 30 s are promised (cli/README.md, "Output").
  * That the service is away is said once, and what happened meanwhile is found when it is back.
  *
  * @throws Failure whatever else goes wrong; while nothing is known also that the service is away
  */
 export async function* looks(
-  { read, news, isWatched }: Reader,
   { output, clock: { now, sleep } }: Context,
-  { last: known, until = Number.POSITIVE_INFINITY }: Span = {},
-): AsyncGenerator<Seen, void> {
+  { session, id, last: known, until = Number.POSITIVE_INFINITY }: Watched,
+): AsyncGenerator<{ look: Look; changes: readonly SeenChange[] }, void> {
+  const news = session.connectivity.news();
   let last = known;
   let isAway = false;
   let told: readonly ReservationEvent[] | undefined;
+  const read = async (): Promise<Reservation[] | undefined> => {
+    await news.mark();
+    try {
+      return id === undefined ? await readAll(session, last) : await readOne(session, id, last, now());
+    } catch (error) {
+      const isAnswered = !(error instanceof Failure) || EXIT_CODE_OF[error.code] !== EXIT_CODE_OF.network;
+      if (!last || isAnswered) throw error;
+      if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
+      isAway = true;
+      return undefined;
+    }
+  };
   try {
     for (;;) {
-      let reservations: readonly Reservation[] | undefined;
-      if (last && told)
-        reservations = changedBy(
-          told.filter(({ reservation }) => isWatched(reservation.id)),
-          last,
-        );
-      else {
-        await news.mark();
-        reservations = await read(last).catch((error: unknown) => {
-          const isAnswered = !(error instanceof Failure) || EXIT_CODE_OF[error.code] !== EXIT_CODE_OF.network;
-          if (!last || isAnswered) throw error;
-          if (!isAway) output.notice(`${error.message} The service is asked again until it answers.`);
-          isAway = true;
-          return undefined;
-        });
-      }
+      const own = told?.filter(({ reservation }) => id === undefined || reservation.id === id);
+      const reservations = last && own ? changedBy(own, last) : await read();
       const at = now();
       if (reservations) {
         if (isAway) output.notice('The service answers again.');
@@ -89,8 +135,7 @@ export async function* looks(
 
 /** The reservations of a look after what was told since; without those that had ended. */
 function changedBy(told: readonly ReservationEvent[], { at, reservations }: Look): Reservation[] {
-  const unended = reservations.filter((one) => reservationState(one, at) !== 'ended');
-  const known = new Map(unended.map((one) => [one.id, one]));
+  const known = new Map(unendedIn({ at, reservations }).map((one) => [one.id, one]));
   for (const { type, reservation } of told) {
     if (type === 'deleted') known.delete(reservation.id);
     else known.set(reservation.id, reservation);
@@ -98,51 +143,55 @@ function changedBy(told: readonly ReservationEvent[], { at, reservations }: Look
   return [...known.values()];
 }
 
-/** Reads one reservation. @throws Failure `not_found` unless it was there before */
-export function readerOf(session: Session, id: string, now: () => number): Reader {
-  return {
-    news: session.connectivity.news(),
-    isWatched: (other) => other === id,
-    read: async (last) => {
-      const found = await read(session, id);
-      if (!last && found instanceof Failure) throw await toldOfGone(found, session, id, now());
-      return found instanceof Failure ? [] : [found];
-    },
-  };
+const unendedIn = ({ at, reservations }: Look): Reservation[] =>
+  reservations.filter((one) => reservationState(one, at) !== 'ended');
+
+/** Reads one reservation; none where it is gone. @throws Failure `not_found` unless it was there before */
+async function readOne(
+  session: Session,
+  id: string,
+  last: Look | undefined,
+  now: number,
+): Promise<Reservation[]> {
+  try {
+    return [(await session.reservations.show(id, { allowUnsigned: true })).reservation];
+  } catch (error) {
+    if (!last) throw await toldOfGone(error, session, id, now);
+    undefinedIfGone(error);
+    return [];
+  }
 }
 
 /**
  * Reads the experiment's reservations that have not ended, and those of the look before that had not: of one
  * that is missing in the list, only the service can tell whether it has ended or was deleted.
  */
-export function readerOfAll(session: Session): Reader {
-  const readAll: Reader['read'] = async (last) => {
-    const { items, unasked } = await session.reservations.list({ current: true });
-    for (const failure of unasked.values()) throw failure;
-    const listed = items
-      .filter(isCurrent)
-      .flatMap(({ source, reservation }) => (source === 'service' && reservation) || []);
-    const ids = new Set(listed.map(({ id }) => id));
-    const unended = (last?.reservations ?? [])
-      .filter((one) => last && reservationState(one, last.at) !== 'ended')
-      .map(({ id }) => id);
-    const more: Reservation[] = [];
-    for (const id of unended) {
-      const found = ids.has(id) ? undefined : await read(session, id);
-      if (found && !(found instanceof Failure)) more.push(found);
-    }
-    return [...listed, ...more];
-  };
-  return { news: session.connectivity.news(), isWatched: () => true, read: readAll };
+async function readAll({ reservations }: Session, last: Look | undefined): Promise<Reservation[]> {
+  const { items, unasked } = await reservations.list({ current: true });
+  for (const failure of unasked.values()) throw failure;
+  const found = items
+    .filter(isCurrent)
+    .flatMap(({ source, reservation }) => (source === 'service' && reservation) || []);
+  const ids = new Set(found.map(({ id }) => id));
+  for (const { id } of last ? unendedIn(last) : []) {
+    if (ids.has(id)) continue;
+    const shown = await reservations.show(id, { allowUnsigned: true }).catch(undefinedIfGone);
+    if (shown) found.push(shown.reservation);
+  }
+  return found;
 }
 
-/** A reservation, or the failure that says that there is none. @throws Failure any other */
-async function read({ reservations }: Session, id: string): Promise<Reservation | Failure> {
-  return reservations.show(id, { allowUnsigned: true }).then(
-    ({ reservation }) => reservation,
-    (error: unknown) => {
-      if (isGone(error)) return error;
-      throw error;
-    },
-  );
+/**
+ * The changes of rate and tags, in words.
+ *
+ * @example ['1 Gbps → 2 Gbps', 'S-tag of be-gent1 5 → 6']
+ */
+export function rateAndTagChanges(before: Reservation, now: Reservation): string[] {
+  const isOther = before.bandwidth !== now.bandwidth;
+  return [
+    ...(isOther ? [`${formatBandwidth(before.bandwidth)} → ${formatBandwidth(now.bandwidth)}`] : []),
+    ...TAGS.flatMap(([tag, site, name]) =>
+      before[tag] === now[tag] ? [] : [`${name} of ${now[site]} ${before[tag]} → ${now[tag]}`],
+    ),
+  ];
 }

@@ -1,10 +1,9 @@
-import type { RoutesQuestion } from '../../client/connectivity.ts';
+import type { ConnectivityClient, RoutesQuestion } from '../../client/connectivity.ts';
 import type { AskedRoute } from '../../contract/asked-route.ts';
 import { WEEK } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { SITES } from '../../contract/sites.ts';
 import { parseDuration } from '../../contract/typed-duration.ts';
-import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/link-name.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import { withServices } from '../advice.ts';
@@ -22,57 +21,43 @@ interface Typed extends PeriodFlags {
   volume?: string;
 }
 
-/** The parts of a `reserve` that were not typed. */
-export interface Missing {
-  site1: boolean;
-  site2: boolean;
-  bandwidth: boolean;
-  start: boolean;
-  /** `either`: --for or --end. */
-  length: 'either' | '--for' | '--end' | undefined;
-}
+/** A part of a `reserve`; `length` is `--for` or `--end`. */
+type Part = 'site1' | 'site2' | 'bandwidth' | 'start' | 'for' | 'end' | 'length';
+/** The parts of a `reserve` that were not typed, each as it would be typed. */
+export type Missing = ReadonlyMap<Part, string>;
 
 /** Finds the parts that a typed `reserve` lacks. A search finds its start itself, and a volume its rate. */
 export function missingOf([site1, site2]: readonly (string | undefined)[], flags: Typed): Missing {
   const { bandwidth, earliest = false, volume, start, startNow = false, end, for: lasting } = flags;
   const isVolume = volume !== undefined;
-  const unsaid = earliest ? '--for' : isVolume ? '--end' : 'either';
-  const isSaid = earliest ? lasting !== undefined : end !== undefined || (!isVolume && lasting !== undefined);
-  return {
-    site1: site1 === undefined,
-    site2: site2 === undefined,
-    bandwidth: bandwidth === undefined && !isVolume,
-    start: start === undefined && !startNow && !earliest && !isVolume,
-    length: isSaid ? undefined : unsaid,
-  };
+  const isStarted = start !== undefined || startNow || earliest || isVolume;
+  const parts: [Part, string, isTyped: boolean][] = [
+    ['site1', '<site1>', site1 !== undefined],
+    ['site2', '<site2>', site2 !== undefined],
+    ['bandwidth', '--bandwidth <rate>', bandwidth !== undefined || isVolume],
+    ['start', 'a start (--start-now or --start <time>)', isStarted],
+    earliest
+      ? ['for', '--for <duration>', lasting !== undefined]
+      : isVolume
+        ? ['end', '--end <time>', end !== undefined]
+        : ['length', 'an end (--for <duration> or --end <time>)', end !== undefined || lasting !== undefined],
+  ];
+  return new Map(parts.flatMap(([part, text, isTyped]) => (isTyped ? [] : [[part, text]])));
 }
 
 /** The typed parts with the least in place of what is missing, so that mistakes in them are told before anything is asked. */
 export function withLeast<Flags extends Typed>(
   [site1 = 'any', site2 = 'other']: readonly (string | undefined)[],
   flags: Flags,
-  { bandwidth, start, length }: Missing,
+  missing: Missing,
 ): [sites: [string, string], flags: Flags] {
-  const rate = bandwidth ? { bandwidth: '1' } : {};
-  const end =
-    length === undefined ? {} : length === '--end' ? { end: '9999-12-31T00:00:00Z' } : { for: '1s' };
-  return [[site1, site2], { ...flags, ...rate, ...(start ? { startNow: true } : {}), ...end }];
-}
-
-/** The missing parts, as they would be typed. */
-export function missingParts({ site1, site2, bandwidth, start, length }: Missing): string[] {
-  const ends = {
-    '--for': '--for <duration>',
-    '--end': '--end <time>',
-    either: 'an end (--for <duration> or --end <time>)',
+  const least: Typed = {
+    ...(missing.has('bandwidth') ? { bandwidth: '1' } : {}),
+    ...(missing.has('start') ? { startNow: true } : {}),
+    ...(missing.has('for') || missing.has('length') ? { for: '1s' } : {}),
+    ...(missing.has('end') ? { end: '9999-12-31T00:00:00Z' } : {}),
   };
-  return [
-    ...(site1 ? ['<site1>'] : []),
-    ...(site2 ? ['<site2>'] : []),
-    ...(bandwidth ? ['--bandwidth <rate>'] : []),
-    ...(start ? ['a start (--start-now or --start <time>)'] : []),
-    ...(length === undefined ? [] : [ends[length]]),
-  ];
+  return [[site1, site2], { ...flags, ...least }];
 }
 
 /** The sentence for a person who gives no answer. */
@@ -87,51 +72,52 @@ const DECLINED = 'Nothing was booked.';
  */
 export async function askForMissing(
   context: Context,
-  args: readonly string[],
-  { site1, site2, bandwidth, start, length, route }: Missing & { route: AskedRoute },
+  [typed1, typed2]: readonly string[],
+  missing: Missing,
+  route: AskedRoute,
 ): Promise<string[]> {
   const { output } = context;
   const times = await context.clock.times();
-  const session = await context.session();
-  const links = (await session.connectivity.links()) ?? [];
-  const [typed1, typed2] = args;
-  const first = typed1 ?? (await chosenSite(context, session, { links, route }));
-  const second = typed2 ?? (await chosenPartner(context, session, { site: first, links, route }));
-  const capacity = await showFree(context, session, { site1: first, site2: second, ...route });
+  const { connectivity } = await context.session();
+  const ends = await endsOf(connectivity, route);
+  const chosen = (title: string, other?: string): Promise<string> => {
+    const items = ends.filter((name) => name !== other).map((name) => ({ name, about: '' }));
+    return chooseNamed(context, title, items, DECLINED);
+  };
+  const first = typed1 ?? (await chosen('From which site?'));
+  const second = typed2 ?? (await chosen(`From ${first} to which site?`, first));
+  const capacity = await showFree(context, connectivity, { site1: first, site2: second, ...route });
   const flags: string[] = [];
-  if (bandwidth) {
+  if (missing.has('bandwidth')) {
     const most = capacity === undefined ? '' : `; at most ${formatBandwidth(capacity)}`;
     const rate = await askFor(context, `How fast? (such as 500M or 1G${most}) `, parseBandwidth, DECLINED);
     flags.push('--bandwidth', rate);
   }
   let from = times.now;
-  if (start) {
+  if (missing.has('start')) {
     const question = "When does it start? (such as 14:00 or 'friday 9:00'; Enter: now) ";
     const read = (text: string): number => parseTime(text || 'now', times);
     const text = await askFor(context, question, read, undefined);
     from = read(text);
     flags.push(...(text === '' || text === 'now' ? ['--start-now'] : ['--start', text]));
   }
-  if (length !== undefined) {
-    const questions = {
-      '--for': 'How long? (such as 2h or 3d) ',
-      '--end': "Until when at the latest? (such as 'friday 18:00' or +1d) ",
-      either: "How long, or until when? (such as 2h, 3d or 'friday 18:00') ",
-    };
-    let flag = length === '--end' ? '--end' : '--for';
-    const read = (text: string): void => {
-      if (length !== 'either')
-        return void (length === '--for' ? parseDuration(text) : parseTime(text, times));
-      flag = isDuration(text) ? '--for' : '--end';
-      if (flag === '--end') parseTime(text, times, { after: from });
-    };
-    const text = await askFor(context, questions[length], read, DECLINED);
-    flags.push(flag, text);
+  const questions = {
+    for: 'How long? (such as 2h or 3d) ',
+    end: "Until when at the latest? (such as 'friday 18:00' or +1d) ",
+    length: "How long, or until when? (such as 2h, 3d or 'friday 18:00') ",
+  };
+  for (const part of ['for', 'end', 'length'] as const) {
+    if (!missing.has(part)) continue;
+    const isFor = (text: string): boolean => part === 'for' || (part === 'length' && isDuration(text));
+    const read = (text: string): number =>
+      isFor(text) ? parseDuration(text) : parseTime(text, times, { after: from });
+    const text = await askFor(context, questions[part], read, DECLINED);
+    flags.push(isFor(text) ? '--for' : '--end', text);
   }
   const { words, texts } = context.typed;
   // After the site that was typed, else after the command's word.
   const at = words.findLastIndex(({ is }) => is === 'command' || is === 'argument') + 1;
-  const sites = [...(site1 ? [first] : []), ...(site2 ? [second] : [])];
+  const sites = [...(missing.has('site1') ? [first] : []), ...(missing.has('site2') ? [second] : [])];
   const whole = [...texts.toSpliced(at, 0, ...sites), ...flags];
   output.prompt('The command for this:');
   const command = `  ${withServices(context.flags, ownCommand(...whole))}`;
@@ -148,54 +134,14 @@ function isDuration(text: string): boolean {
   }
 }
 
-/** A link as the service lists it. */
-type Listed = NonNullable<Awaited<ReturnType<Session['connectivity']['links']>>>[number];
-
-async function chosenSite(
-  context: Context,
-  { connectivity }: Session,
-  { links, route }: { links: readonly Listed[]; route: AskedRoute },
-): Promise<string> {
-  const items = (await endsOf(connectivity, links, route)).map((name) => ({ name, about: '' }));
-  return chooseNamed(context, 'From which site?', items, DECLINED);
-}
-
 /** The sites that can be an end of a route as it is asked for: those of the links, else those that the service names. */
 async function endsOf(
-  connectivity: Session['connectivity'],
-  links: readonly Listed[],
+  connectivity: ConnectivityClient,
   { via = [], avoid = [] }: AskedRoute,
 ): Promise<string[]> {
-  const inner = [...via, ...avoid];
-  const ends = links.flatMap(({ site1, site2 }) => [site1, site2]);
+  const ends = ((await connectivity.links()) ?? []).flatMap(({ site1, site2 }) => [site1, site2]);
   const sites = ends.length > 0 ? ends : ((await connectivity.sites()) ?? SITES);
-  return [...new Set(sites)].filter((site) => !inner.includes(site)).toSorted();
-}
-
-/** The other end, chosen from the sites that a link or a route as it is asked for leads to; what is free now stands beside each. */
-async function chosenPartner(
-  context: Context,
-  { connectivity }: Session,
-  { site, links, route }: { site: string; links: readonly Listed[]; route: AskedRoute },
-): Promise<string> {
-  const now = context.clock.now();
-  const names = (await endsOf(connectivity, links, route)).filter((name) => name !== site);
-  let refusal: unknown;
-  const items = names.map(async (name) => {
-    const window = { site1: site, site2: name, ...route, start: now, end: now + 1000 };
-    // A service may know of no way between the two, or tell nobody what is free.
-    const free = await connectivity.availability(window).catch((error: unknown) => {
-      refusal ??= error;
-    });
-    if (!free) return links.length > 0 ? [] : { name, about: '' };
-    const [part] = free.items;
-    const text = `${formatBandwidth(part?.bandwidth ?? 0)} of ${formatBandwidth(free.bandwidth)} free now`;
-    const hops = (free.routes?.[part?.route ?? 0]?.length ?? 2) - 1;
-    return { name, about: hops > 1 ? `${text}, ${hops} hops` : text };
-  });
-  const found = (await Promise.all(items)).flat();
-  if (found.length === 0 && refusal) throw refusal;
-  return chooseNamed(context, `From ${site} to which site?`, found, DECLINED);
+  return [...new Set(sites)].filter((site) => ![...via, ...avoid].includes(site)).toSorted();
 }
 
 /**
@@ -205,7 +151,7 @@ async function chosenPartner(
  */
 async function showFree(
   { output, clock: { times } }: Context,
-  { connectivity }: Session,
+  connectivity: ConnectivityClient,
   { site1, site2, ...route }: RoutesQuestion,
 ): Promise<number | undefined> {
   const { now, zone } = await times();

@@ -54,7 +54,9 @@ export async function requireReservation(
 ): Promise<MeantReservation> {
   const meant = await findReservation(context, session, word);
   if (meant) return meant;
-  const what = isEnd(word) ? `has an id that ends in ${word}` : `is named ${word} or has it in its id`;
+  const what = word.startsWith('…')
+    ? `has an id that ends in ${word}`
+    : `is named ${word} or has it in its id`;
   throw new Failure('not_found', `No reservation that is known ${what}.`, {
     why:
       word.length < 4
@@ -75,38 +77,32 @@ export async function findReservation(
   return meant;
 }
 
-/** Whether a checked ID argument is the end of an id, as `…q7qy`. */
-const isEnd = (word: string): boolean => word.startsWith('…');
-
 async function onlyOne(
   session: Session,
-  typed: string,
+  word: string,
   times: Context['clock']['times'],
 ): Promise<KnownReservation | undefined> {
-  const part = typed.replace('…', '');
-  const found = await session.reservationsWith(part);
-  const known = isEnd(typed)
-    ? found.filter(({ id }) => id.toLowerCase().endsWith(part.toLowerCase()))
-    : found;
+  const part = word.replace('…', '');
+  const fits = ({ id }: KnownReservation): boolean =>
+    part === word || id.toLowerCase().endsWith(part.toLowerCase());
+  const known = (await session.reservationsWith(part)).filter(fits);
   const [only, another] = known;
   if (!only || !another) return only;
   const { now } = await times();
   const more = known.length - MOST_LISTED;
-  const isName = nameOf(only) === typed;
-  const isElsewhere = new Set(known.map(({ entry }) => entry?.experiment)).size > 1;
-  const apart = !isName
-    ? 'More characters of the id tell them apart.'
-    : isElsewhere
-      ? 'They are of several experiments: --experiment tells them apart, or the id.'
-      : 'The id tells them apart.';
-  throw new Failure('usage', `${typed} ${isName ? 'is the name of' : 'fits'} ${known.length} reservations.`, {
+  const isName = nameOf(only) === word;
+  const isElsewhere = isName && new Set(known.map(({ entry }) => entry?.experiment)).size > 1;
+  const apart = isElsewhere
+    ? 'They are of several experiments: --experiment tells them apart, or the id.'
+    : isName
+      ? 'The id tells them apart.'
+      : 'More characters of the id tell them apart.';
+  const lines = known
+    .slice(0, MOST_LISTED)
+    .map((item) => new Sentence((said) => `${item.id}  ${linkAndPeriodIn(item, said, now)}`));
+  throw new Failure('usage', `${word} ${isName ? 'is the name of' : 'fits'} ${known.length} reservations.`, {
     why: apart,
-    lines: [
-      ...known
-        .slice(0, MOST_LISTED)
-        .map((item) => new Sentence((said) => `${item.id}  ${linkAndPeriodIn(item, said, now)}`)),
-      ...(more > 0 ? [`and ${more} more`] : []),
-    ],
+    lines: [...lines, ...(more > 0 ? [`and ${more} more`] : [])],
     fix: 'slices-conn list --all',
   });
 }

@@ -1,9 +1,11 @@
 import type { ProvenReservation } from '../../client/proof.ts';
 import { askedRouteOf } from '../../contract/asked-route.ts';
+import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../contract/request-limits.ts';
+import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { textsOf } from '../../contract/reservation-texts.ts';
 import { inOneText } from '../../contract/said.ts';
@@ -26,13 +28,20 @@ import {
   shortfall,
 } from '../period.ts';
 import { rehearsalCard, reservationCard, reservationResult } from '../print/cards.ts';
-import { escapeText } from '../print/output.ts';
-import { confirmWriting } from '../questions.ts';
-import type { TimeContext } from '../times.ts';
-import { parseBandwidth, parseVolume, siteName, withLastingVolume } from '../values.ts';
-import { refusalOf, withHolder } from './alternatives.ts';
-import { confirmRate, foundLines } from './found.ts';
-import { askForMissing, missingOf, missingParts, withLeast } from './missing.ts';
+import { folded } from '../print/folded.ts';
+import { type CardLine, escapeText } from '../print/output.ts';
+import { confirmIfAsked, confirmWriting } from '../questions.ts';
+import { distanceIn, endAside, shortEnd, shortTime, type TimeContext } from '../times.ts';
+import {
+  formatBandwidth,
+  formatVolume,
+  parseBandwidth,
+  parseVolume,
+  siteName,
+  withLastingVolume,
+} from '../values.ts';
+import { refusalOf } from './alternatives.ts';
+import { askForMissing, missingOf, withLeast } from './missing.ts';
 import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
 import { noticeTextsNotKept, noticeUnsaved, TEXT_OPTIONS } from './text-options.ts';
 import { waitForStart } from './wait-for-start.ts';
@@ -139,10 +148,10 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
   if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
   const parsed = parseReserve(...withLeast(args, flags, lacking), await given.clock.times());
-  const parts = missingParts(lacking);
-  if (parts.length > 0) {
-    if (!given.terminal.ask || given.flags.json) throw missingFailure('slices-conn reserve', parts);
-    return askForMissing(given, args, { ...lacking, route: askedRouteOf(parsed) });
+  if (lacking.size > 0) {
+    if (!given.terminal.ask || given.flags.json)
+      throw missingFailure('slices-conn reserve', [...lacking.values()]);
+    return askForMissing(given, args, lacking, askedRouteOf(parsed));
   }
   if (flags.save !== undefined && !flags.dryRun) {
     await confirmWriting(given, flags.save, 'Nothing was booked.');
@@ -153,15 +162,19 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
     throw key === undefined ? error : await session.reservations.sinceAsked(key, error);
   };
   const context = await onServiceTime(given, session).catch(sinceAsked);
-  const isMoved = context !== given;
-  const asked = isMoved ? parseReserve(args, flags, await context.clock.times()) : parsed;
+  const asked = context === given ? parsed : parseReserve(args, flags, await context.clock.times());
   const { lasting } = asked;
   const experiment = await session.signedIn().catch(sinceAsked);
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
-  const end = asked.end === LAST_INSTANT ? experimentEnd(expiry) : asked.end;
+  const end = asked.end === LAST_INSTANT ? expiry : asked.end;
+  if (end === undefined) {
+    throw new Failure('usage', 'The end is missing.', {
+      why: "The experiment's token does not say when it ends. Give --end TIME.",
+      fix: '--help',
+    });
+  }
   const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);
-  if (asked.lasting !== undefined && request.end !== undefined)
-    (await context.clock.times()).typedDurations?.set(request.end, asked.lasting);
+  if (lasting !== undefined) (await context.clock.times()).typedDurations?.set(request.end, lasting);
   const running = { context, flags, session, experiment };
   if (flags.dryRun) await rehearse(running, request);
   else {
@@ -171,15 +184,6 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
   return 0;
 }
 
-/** The end of a search without --end. @throws Failure `usage` where it is not known */
-function experimentEnd(expiry: number | undefined): number {
-  if (expiry !== undefined) return expiry;
-  throw new Failure('usage', 'The end is missing.', {
-    why: "The experiment's token does not say when it ends. Give --end TIME.",
-    fix: '--help',
-  });
-}
-
 async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
   const request = withLastingVolume(asked);
   const { context, session, experiment } = run;
@@ -187,8 +191,8 @@ async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
     .change([{ action: 'create', request }], { dryRun: true })
     .catch(refusedTo(run, asked));
   const { reservation } = rehearsed;
-  const more = await foundLines(run, request, reservation, { isBooked: false });
   const times = await context.clock.times();
+  const more = foundLines(request, reservation, times);
   await context.output.result({ ...reservationResult(rehearsed), dryRun: true }, (print) =>
     rehearsalCard(print, reservation, { times, experiment, more }),
   );
@@ -229,8 +233,8 @@ async function printBooked(
   const { context, experiment, flags } = run;
   const { output } = context;
   const { save } = flags;
-  const more = await foundLines(run, request, proven.reservation, { isBooked: true });
   const times = await context.clock.times();
+  const more = foundLines(request, proven.reservation, times);
   await output.result(reservationResult(proven), (print) => {
     const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
     return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
@@ -242,18 +246,65 @@ async function printBooked(
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
-function refusedTo(
-  { context, flags, ...run }: Run,
-  request: ReservationRequest,
-): (error: unknown) => Promise<never> {
-  return async (error) => {
+function refusedTo({ context, flags, ...run }: Run, request: ReservationRequest): (error: unknown) => never {
+  return (error) => {
     const { typed, clock } = context;
-    const known = await withHolder(error, run.session, request.name);
     // What is picked is another request than the one with the person's key.
     const { idempotencyKey: _other, ...kept } = flags;
     const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
-    throw refusalOf(known, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
+    throw refusalOf(error, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
   };
+}
+
+/** The result of a search, for its card: how far away the earliest start is; of a volume how long it takes, and its deadline. */
+function foundLines(
+  { duration, volume, end: latest }: ReservationRequest,
+  reservation: Reservation,
+  times: TimeContext,
+): CardLine[] {
+  const { start, end } = periodOf(reservation);
+  if (duration !== undefined) return [['found', `the earliest start: ${distanceIn(start, times)}`]];
+  if (volume === undefined) return [];
+  const deadline = `${shortTime(latest, times)} (${endAside(latest, distanceIn(latest, times), times)})`;
+  return [
+    ['found', `${formatVolume(volume)} in ${formatDuration(end - start)}`],
+    ['deadline', deadline],
+  ];
+}
+
+/**
+ * Asks a person before a volume takes more than half of what is free: without `--bandwidth` it may use all of it. A
+ * service that can't be asked beforehand answers the booking itself.
+ *
+ * @throws Declined when the answer is no
+ */
+async function confirmRate(
+  context: Context,
+  { connectivity }: Session,
+  request: ReservationRequest,
+): Promise<void> {
+  const { volume, bandwidth: limit, site1, site2 } = request;
+  if (volume === undefined || limit !== undefined || !context.terminal.ask || context.flags.yes) return;
+  try {
+    const [{ reservation }] = await connectivity.change(
+      [{ action: 'create', request: withLastingVolume(request) }],
+      { dryRun: true },
+    );
+    const { start, end } = periodOf(reservation);
+    const window = { site1, site2, ...askedRouteOf(request), start, end };
+    const { items } = await connectivity.availability(window);
+    const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
+    if (reservation.bandwidth <= free / 2) return;
+    const times = await context.clock.times();
+    const period = `from ${shortTime(start, times)} to ${shortEnd(start, end, times)} ${times.zone}`;
+    const taken = `${formatVolume(volume)} would take ${formatBandwidth(reservation.bandwidth)} of the ${formatBandwidth(free)} that are free ${period}. --bandwidth is the most that it may use.`;
+    for (const line of folded(taken, context.output.columns)) context.output.prompt(line);
+  } catch (error) {
+    const isHarmless = error instanceof Failure && !error.facts.maybeDone && !error.facts.reservation;
+    if (!isHarmless) throw error;
+    return;
+  }
+  await confirmIfAsked(context, 'Book that?', 'Nothing was booked.');
 }
 
 /** Writes the signed reservation to a file. When that fails, the error says that the link is booked. */

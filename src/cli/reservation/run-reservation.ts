@@ -10,28 +10,20 @@ import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../tokens/claimed.ts';
 import { linkName, viaAside } from '../../words/link-name.ts';
 import { withServices } from '../advice.ts';
-import type { CommandLine } from '../command-line.ts';
 import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';
-import { commandOf, Refusal } from '../print/offers.ts';
 import { jsonText } from '../print/output.ts';
 import { distanceIn, formatDistance, shortTime, timesIn } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
-import { refusalOf, surelyFree } from './alternatives.ts';
-import { rateAndTagChanges } from './changes.ts';
+import { surelyFree } from './alternatives.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
+import { rateAndTagChanges } from './looks.ts';
 
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
 
-/** A token that is never renewed: when it expires, in milliseconds, and where it is from. */
-interface GivenToken {
-  expiry: number;
-  where: string;
-}
-
-/** The token in the environment that expires first; undefined where tokens are renewed, or don't say when they expire. */
-async function givenToken(session: Session): Promise<GivenToken | undefined> {
+/** The token that is never renewed and expires first, in milliseconds, with where it is from; undefined where there is none that says so. */
+async function givenToken(session: Session): Promise<{ expiry: number; where: string } | undefined> {
   const { userToken, experimentToken: given } = session.connection;
   // A flag may name another experiment than the given token's.
   const isUsed = given && (await session.access()).where === given.where;
@@ -60,14 +52,13 @@ export async function checkGivenTokens(session: Session, end: number, now: numbe
   });
 }
 
-/**
- * When a reservation must have ended at the latest, in milliseconds: with the experiment, and with a token that is never
- * renewed.
- *
- * @param expiry the experiment's, where it is known
- */
-export async function lastEnd(session: Session, expiry = LAST_INSTANT): Promise<number> {
-  return Math.min(expiry, (await givenToken(session))?.expiry ?? LAST_INSTANT);
+/** When a reservation must have ended at the latest, in milliseconds: with the experiment, or with a token that is never renewed. */
+export async function lastEnd(session: Session): Promise<{ last: number; because: string }> {
+  const { token } = await session.access();
+  const expiry = claimedExperimentExpiry(token.reveal()) ?? LAST_INSTANT;
+  const given = await givenToken(session);
+  if (!given || given.expiry >= expiry) return { last: expiry, because: 'the experiment ends' };
+  return { last: given.expiry, because: `the token in ${given.where} expires` };
 }
 
 /** The events after which it is looked at. */
@@ -134,7 +125,7 @@ export class RunReservation {
     try {
       await created.#keep(proven);
       if (output.json) output.prompt(jsonText(reservationResult(proven)));
-      else await created.say(sentence`Reserved ${created.#inWords}`);
+      else await created.#sayReserved(proven);
       return created;
     } catch (error) {
       await created.delete();
@@ -176,20 +167,13 @@ export class RunReservation {
     for (;;) {
       // What changed before is not told.
       if (await this.#news.mark()) return;
-      const left = this.#nextLook(extend) - now();
+      const extendAt = extend && this.#isSeen ? this.#extendAt : Number.POSITIVE_INFINITY;
+      const left = Math.min(this.#end, this.#lookAt, extendAt) - now();
       if (left <= 0 || signal.aborted) return;
       const told = (await this.#news.wait(left, pause)) ?? [];
       const isChanged = told.some(({ type, reservation: { id } }) => id === this.#id && CHANGES.has(type));
       if (isChanged || signal.aborted) return;
     }
-  }
-
-  /** When to look at it next, in milliseconds. @param extend whether it is to be extended */
-  #nextLook(extend: boolean): number {
-    return Math.min(
-      this.#end,
-      extend && this.#isSeen ? Math.min(this.#lookAt, this.#extendAt) : this.#lookAt,
-    );
   }
 
   /**
@@ -250,7 +234,7 @@ export class RunReservation {
   async delete(): Promise<void> {
     const { context, session } = this.#run;
     const guardian = this.#guardian;
-    this.#stopListening();
+    this.#news.close();
     try {
       if (!this.#isDeleted) {
         await session.reservations.change([{ action: 'delete', id: this.#id }]);
@@ -278,12 +262,13 @@ export class RunReservation {
     return periodOf(this.#proven.reservation).end;
   }
 
-  get #inWords(): Said {
-    const { reservation } = this.#proven;
-    const { now } = this.#run.context.clock;
-    const ahead = sentence`from ${instant(this.#start)} (${formatDistance(this.#start, now())}) `;
-    const from = this.#start > now() ? ahead : '';
-    return sentence`${linkName(reservation)}${viaAside(reservation)}, ${formatBandwidth(reservation.bandwidth)}, ${from}until ${this.#until}: ${this.#id}`;
+  async #sayReserved({ reservation }: ProvenReservation): Promise<void> {
+    const now = this.#run.context.clock.now();
+    const ahead = sentence`from ${instant(this.#start)} (${formatDistance(this.#start, now)}) `;
+    const what = `${linkName(reservation)}${viaAside(reservation)}, ${formatBandwidth(reservation.bandwidth)}`;
+    await this.say(
+      sentence`Reserved ${what}, ${this.#start > now ? ahead : ''}until ${this.#until}: ${this.#id}`,
+    );
   }
 
   get #until(): Said {
@@ -320,14 +305,11 @@ export class RunReservation {
     const { now } = context.clock;
     const { reservation } = this.#proven;
     const left = sentence`It ends at ${this.#until}.`;
-    const [experiment, given] = [await session.access(), await givenToken(session)];
-    const last = claimedExperimentExpiry(experiment.token.reveal()) ?? LAST_INSTANT;
-    const end = Math.min(this.#end + duration, last, given?.expiry ?? LAST_INSTANT);
+    const { last, because } = await lastEnd(session);
+    const end = Math.min(this.#end + duration, last);
     if (end <= this.#end) {
       this.#extendAt = Number.POSITIVE_INFINITY;
-      const limit =
-        given && given.expiry < last ? `the token in ${given.where} expires` : 'the experiment ends';
-      return this.say(sentence`warning: The link can't be extended: ${limit} then. ${left}`);
+      return this.say(sentence`warning: The link can't be extended: ${because} then. ${left}`);
     }
     try {
       const item = { action: 'update', id: this.#id, request: { ...asUpdate(reservation), end } } as const;
@@ -336,39 +318,10 @@ export class RunReservation {
     } catch (error) {
       // Others may delete theirs, and a service may come back: asked for again at two thirds of what is left.
       this.#extendAt = Math.max(now() + ((this.#end - now()) * 2) / 3, now() + LOOK_AGAIN);
-      await this.#reportUnextended(error, end, left);
-    }
-  }
-
-  /** @param end what was asked for, in milliseconds */
-  async #reportUnextended(error: unknown, end: number, left: Said): Promise<void> {
-    const { clock, flags, output, typed } = this.#run.context;
-    const { reservation } = this.#proven;
-    const extend = durationWord(end - this.#end) ?? '1m';
-    const line: CommandLine = {
-      ...typed,
-      words: [
-        { text: 'update', is: 'command' },
-        { text: this.#id, is: 'argument' },
-        { text: '--extend', is: 'flag', member: 'extend' },
-        { text: extend, is: 'value', member: 'extend' },
-      ],
-    };
-    const found = refusalOf(error, {
-      request: { ...asUpdate(reservation), end },
-      typed: line,
-      flags: { extend },
-      update: { id: this.#id, ...periodOf(reservation), asksForStart: false, isNamed: true },
-      now: clock.now(),
-    });
-    await this.say(
-      sentence`warning: The link was not extended by ${formatDuration(end - this.#end)}: ${saidOf(found)} ${left}`,
-    );
-    if (!(found instanceof Refusal)) return;
-    const zoned = timesIn(await clock.times());
-    for (const offer of found.offers) {
-      const update = withServices(flags, commandOf(line, offer));
-      output.notice(`  ${inTimes(offer.label, zoned)}: ${update}`);
+      const more = formatDuration(end - this.#end);
+      await this.say(sentence`warning: The link was not extended by ${more}: ${saidOf(error)} ${left}`);
+      const update = ownCommand('update', this.#id, '--extend', durationWord(end - this.#end) ?? '1m');
+      context.output.notice(`  try: ${withServices(context.flags, update)}`);
     }
   }
 

@@ -92,7 +92,7 @@ export async function run(
   const expiry = claimedExperimentExpiry(access.token.reveal());
   if (flags.earliest || flags.wait !== undefined) {
     await checkGivenTokens(session, later(now, duration), now);
-    const last = await lastEnd(session, expiry);
+    const { last } = await lastEnd(session);
     if (flags.wait === undefined && last === LAST_INSTANT) {
       throw new Failure('usage', "The experiment's token does not say when it ends.", {
         fix: { wait: '1d' },

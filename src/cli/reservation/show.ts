@@ -14,7 +14,7 @@ import { reservationCard, reservationResult } from '../print/cards.ts';
 import { escapeText } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { keyFileOf } from '../tokens.ts';
-import { toldOfGone } from './gone.ts';
+import { toldOfGone } from './again.ts';
 import { reservationArgument } from './reservation-argument.ts';
 import { noticeUnsaved } from './text-options.ts';
 

@@ -19,7 +19,7 @@ import { reservationCard, reservationResult } from '../print/cards.ts';
 import { confirmIfAsked } from '../questions.ts';
 import { shortEnd, shortTime } from '../times.ts';
 import { formatBandwidth, parseBandwidth } from '../values.ts';
-import { refusalOf, withHolder } from './alternatives.ts';
+import { refusalOf } from './alternatives.ts';
 import { reservationArgument } from './reservation-argument.ts';
 import { noticeTextsNotKept, TEXT_OPTIONS } from './text-options.ts';
 
@@ -80,8 +80,8 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
   async function send(request: ReservationRequest, due?: number): Promise<void> {
     const [proven] = await reservations
       .change([{ action: 'update', id, request }], { allowUnsigned })
-      .catch(async (error: unknown) => {
-        throw refusalOf(await withHolder(error, session, texts.name), {
+      .catch((error: unknown) => {
+        throw refusalOf(error, {
           request,
           typed: context.typed,
           flags,

@@ -5,7 +5,7 @@ import { inOneText, instant, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
 import type { Context } from '../context.ts';
 import { shortTime } from '../times.ts';
-import { looks, readerOf } from './looks.ts';
+import { looks } from './looks.ts';
 
 /** The needs of {@link waitForStart}. */
 interface Waiting {
@@ -39,10 +39,7 @@ export async function waitForStart(booked: ProvenReservation, waiting: Waiting):
     let { reservation } = booked;
     const last = { at: began, reservations: [reservation] };
     try {
-      for await (const { look, changes } of looks(readerOf(session, id, clock.now), context, {
-        last,
-        until,
-      })) {
+      for await (const { look, changes } of looks(context, { session, id, last, until })) {
         const [seen] = look.reservations;
         if (!seen) throw new Failure('not_found', 'The reservation was deleted before it started.');
         reservation = seen;

@@ -10,8 +10,7 @@ import type { Context } from '../context.ts';
 import { escapeText, jsonText, type Printer } from '../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';
-import { type Look, rateAndTagChanges, type SeenChange, type WatchEvent } from './changes.ts';
-import { looks, readerOf, readerOfAll } from './looks.ts';
+import { type Look, looks, rateAndTagChanges, type SeenChange, type WatchEvent } from './looks.ts';
 import { linkAndPeriod, reservationArgument } from './reservation-argument.ts';
 
 /** `slices-conn watch [ID]`. */
@@ -47,11 +46,10 @@ export async function run(context: Context, [typed]: readonly string[], { exec }
   const { output } = context;
   const one = typed === undefined ? undefined : await reservationArgument(context, typed, 'watch');
   const session = one?.session ?? (await context.session());
-  const read = one ? readerOf(session, one.id, context.clock.now) : readerOfAll(session);
   context.processes.ifStopped('as expected');
   let isZoneNamed = false;
   let isFirst = true;
-  for await (const { look, changes } of looks(read, context)) {
+  for await (const { look, changes } of looks(context, { session, id: one?.id })) {
     if (isFirst && output.isForPerson) {
       output.notice(await watched(context, session, look, one?.id));
       isZoneNamed = !context.flags.quiet;
@@ -151,14 +149,12 @@ function detailOf({ event, at, reservation, before }: SeenChange, times: TimeCon
 /** @example ['1 Gbps → 2 Gbps', 'until 16:00 → 17:00'] */
 function updatesOf(before: Reservation, now: Reservation, times: TimeContext): string[] {
   const [was, is] = [periodOf(before), periodOf(now)];
-  const turned = (word: string, from: number, to: number): string[] => {
-    if (from === to) return [];
-    const texts = [from, to].map((instant) => shortEnd(times.now, instant, times, true));
-    const isWithinMinute = texts[0] === texts[1];
-    const seconds = [from, to].map((instant) => String(Math.floor(instant / 1000) % 60).padStart(2, '0'));
-    return [
-      `${word} ${texts.map((text, at) => (isWithinMinute ? `${text}:${seconds[at]}` : text)).join(' → ')}`,
-    ];
+  const turned = (word: string, ...ends: [from: number, to: number]): string[] => {
+    const [from, to] = ends.map((at) => shortEnd(times.now, at, times, true));
+    // Within a minute the seconds tell them apart.
+    const [old, fresh] =
+      from === to ? ends.map((at) => `${from}:${formatInstant(at).slice(17, 19)}`) : [from, to];
+    return ends[0] === ends[1] ? [] : [`${word} ${old} → ${fresh}`];
   };
   return [
     ...rateAndTagChanges(before, now),

@@ -1,12 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  type Applier,
-  type ApplierOptions,
-  createApplier,
-  NotApplied,
-} from '../../../src/cli/plan/applier.ts';
+import { type Applying, apply, earliestStart, NotApplied, rehearse } from '../../../src/cli/plan/applier.ts';
 import type { PlannedChange } from '../../../src/cli/plan/difference.ts';
-import type { WantedReservation } from '../../../src/cli/plan/plan-file.ts';
 import type { ChangeOptions } from '../../../src/client/changes.ts';
 import type { ProvenReservation } from '../../../src/client/proof.ts';
 import { Failure } from '../../../src/contract/failure.ts';
@@ -21,31 +15,32 @@ import { NOW, RESERVATION } from '../../fixtures/tokens.ts';
 const HOUR = 3_600_000;
 const [START, END] = [NOW + HOUR, NOW + 3 * HOUR];
 
-const wanted = (name: string): WantedReservation => ({
-  ...{ name, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 100 },
-  ...{ start: START, end: END, length: END - START, place: 'demo.yaml:3:5' },
-});
-
 function current(id: string): Reservation {
   const dates = { start_date: new Date(START).toISOString(), end_date: new Date(END).toISOString() };
   return { ...RESERVATION, id, bandwidth: 100, ...dates };
 }
 
-const create = (name: string): PlannedChange => ({ action: 'create', name, wanted: wanted(name) });
-const drop = (name: string): PlannedChange => ({ action: 'delete', name, current: current(name) });
-const update = (name: string, change: Partial<ReservationRequest>): PlannedChange => ({
-  ...{ action: 'update', name, wanted: wanted(name), current: current(name) },
-  request: { ...asRequest(current(name)), ...change },
+function create(name: string): PlannedChange {
+  const request = { ...asRequest(current('x')), name };
+  const wanted = { ...request, length: END - START, place: 'demo.yaml:3:5' };
+  return { action: 'create', name, wanted, request, current: null };
+}
+function update(name: string, change: Partial<ReservationRequest>): PlannedChange {
+  const { wanted, request } = create(name) as PlannedChange & { action: 'create' };
+  return { action: 'update', name, wanted, request: { ...request, ...change }, current: current(name) };
+}
+const drop = (name: string): PlannedChange => ({
+  ...{ action: 'delete', name, request: null, current: current(name) },
 });
 
 /** What an item is about. */
 const about = (item: ChangeItem): string => (item.action === 'create' ? (item.request.name ?? '') : item.id);
 
-/** An applier over a service that answers each request so. */
-function applierOver(
+/** What is sent to a service that answers each request so, and the way to it. */
+function serviceOf(
   answer: (items: readonly ChangeItem[], options: ChangeOptions) => (Reservation | null)[],
-  { earliest = false, hasBatches = true, canRehearse = true, all }: Partial<ApplierOptions> = {},
-): { sent: [string[], ChangeOptions][]; applier: Applier } {
+  { earliest = false, hasBatches = true } = {},
+): { sent: [string[], ChangeOptions][]; how: Applying } {
   const sent: [string[], ChangeOptions][] = [];
   const change = async (items: readonly ChangeItem[], options: ChangeOptions = {}) => {
     sent.push([items.map(about), options]);
@@ -56,9 +51,8 @@ function applierOver(
   // The result has a type for each item.
   const service = { change: change as never };
   const session = { connectivity: service, reservations: service };
-  const can = { hasBatches, canRehearse, allowUnsigned: false };
-  const options = { session, now: () => NOW, expiry: undefined, earliest, ...can, pending: new Map() };
-  return { sent, applier: createApplier({ ...options, ...(all ? { all } : {}) }) };
+  const can = { earliest, hasBatches, canRehearse: true, allowUnsigned: false };
+  return { sent, how: { session, now: () => NOW, expiry: undefined, ...can, pending: new Map() } };
 }
 
 const asWanted = (items: readonly ChangeItem[]) =>
@@ -70,133 +64,101 @@ const fail = (code: Failure['code'], item?: number, httpStatus?: number) => () =
 
 describe('changes by one batch', () => {
   it('are sent with what gives back before what needs more, and told in the order of the file', async () => {
-    const { sent, applier } = applierOver(asWanted);
-    const changes = [
-      create('new'),
-      update('more', { bandwidth: 200 }),
-      update('longer', { end: END + 1 }),
-      update('sooner', { start: START - 1 }),
-      update('less', { bandwidth: 50 }),
-      update('shorter', { start: START + 1, end: END - 1 }),
-      drop('old'),
-    ];
-    const outcomes = await applier.apply(changes);
-    expect(sent).toEqual([
+    const { sent, how } = serviceOf(asWanted);
+    const outcomes = await apply(
       [
-        ['old', 'less', 'shorter', 'more', 'longer', 'sooner', 'new'],
-        { earliest: false, allowUnsigned: false },
+        create('new'),
+        update('more', { bandwidth: 200 }),
+        update('longer', { end: END + 1 }),
+        update('sooner', { start: START - 1 }),
+        update('less', { bandwidth: 50 }),
+        update('shorter', { start: START + 1, end: END - 1 }),
+        drop('old'),
       ],
-    ]);
+      how,
+    );
+    const names = ['old', 'less', 'shorter', 'more', 'longer', 'sooner', 'new'];
+    expect(sent).toEqual([[names, { earliest: false, allowUnsigned: false }]]);
     expect(outcomes.map(({ change, reservation }) => [change.name, reservation?.id])).toEqual([
       ...['new', 'more', 'longer', 'sooner', 'less', 'shorter'].map((name) => [name, name]),
       ['old', undefined],
     ]);
   });
 
-  it('that are refused are each told with what is said of it, the limits with the first', async () => {
-    const limits = [
-      {
-        ...({ limit: 'bandwidth', site: null, layer: null, capacity: 1000, free: 10 } as const),
-        ...{ start_date: new Date(START).toISOString(), end_date: new Date(END).toISOString() },
-      },
-    ];
+  it('that are refused are each told with what is said of it', async () => {
+    const period = { start_date: new Date(START).toISOString(), end_date: new Date(END).toISOString() };
+    const limit = { limit: 'bandwidth', site: null, layer: null, capacity: 1000, free: 10, item: 1 } as const;
+    const limits = [{ ...limit, ...period }];
     const details = [
       { loc: ['Bandwidth'], msg: 'Too much.', type: 'NotValid', item: 1 },
-      { loc: ['Date'], msg: 'Too late.', type: 'NotValid', item: 2 },
-      { loc: ['Site'], msg: 'Not there.', type: 'NotValid', item: 2 },
+      { loc: ['Date'], msg: 'Too late.', type: 'NotValid', item: 2, code: 'date_past' },
+      { loc: ['Site'], msg: 'Not there.', type: 'NotValid', item: 2, code: 'site_unknown' },
     ];
-    const refuse = (): never => {
+    const { how } = serviceOf(() => {
       throw new Failure('bandwidth_unavailable', 'Too much.', { httpStatus: 422, details, limits });
-    };
+    });
     const changes = [create('a'), create('b'), create('c')];
-    const { applier } = applierOver(refuse);
-    const outcomes = await applier.rehearse(changes);
-    const facts = outcomes.map(
+    const told = (await rehearse(changes, how)).map(
       ({ failure }) =>
-        failure && [
-          failure.code,
-          `${failure.message} ${failure.facts.why ?? ''}`.trim(),
-          failure.facts.limits,
-        ],
+        failure && [failure.code, `${failure.says} ${failure.facts.why ?? ''}`.trim(), failure.facts.limits],
     );
-    expect(facts).toEqual([
+    expect(told).toEqual([
       undefined,
       ['bandwidth_unavailable', 'Too much.', limits],
-      ['date_invalid', 'Too late. Not there.', undefined],
+      ['date_past', 'Too late. Not there.', undefined],
     ]);
-    await expect(applier.apply(changes)).rejects.toThrow(NotApplied);
+    await expect(apply(changes, how)).rejects.toThrow(NotApplied);
   });
 
   it('that are refused are told by their place in the plan, not in the request', async () => {
-    const all = [create('new'), drop('kept'), drop('old')];
-    const [added, , removed] = all as [PlannedChange, PlannedChange, PlannedChange];
-    const { applier, sent } = applierOver(fail('bandwidth_unavailable', 1, 422), { all });
-    const failed = await applier.apply([added, removed]).catch((error: unknown) => error);
+    const plan = [create('new'), { ...update('kept', {}), action: 'none' } as PlannedChange, drop('old')];
+    const { how, sent } = serviceOf(fail('bandwidth_unavailable', 1, 422));
+    const failed = await apply(plan, how).catch((error: unknown) => error);
     expect(sent[0]?.[0]).toEqual(['old', 'new']);
     const told = { facts: { details: [{ item: 0 }] } };
-    expect(failed).toMatchObject({ ...told, outcomes: [{ failure: told }, { failure: undefined }] });
-    const other = applierOver(fail('bandwidth_unavailable', 0, 422), { all }).applier;
-    await expect(other.apply([added, removed])).rejects.toMatchObject({ facts: { details: [{ item: 2 }] } });
+    const none = { failure: undefined };
+    expect(failed).toMatchObject({ ...told, outcomes: [{ failure: told }, none, none] });
+    const other = apply(plan, serviceOf(fail('bandwidth_unavailable', 0, 422)).how);
+    await expect(other).rejects.toMatchObject({ facts: { details: [{ item: 2 }] } });
   });
 
   it('that fail for no reason of a change are a failure like any other', async () => {
     const changes = [create('a'), create('b')];
-    const away = applierOver(fail('unavailable'));
-    await expect(away.applier.apply(changes)).rejects.toMatchObject({ name: 'Failure', code: 'unavailable' });
-    const taken = applierOver(fail('name_taken', 0));
-    await expect(taken.applier.rehearse(changes)).rejects.toMatchObject({ code: 'name_taken' });
-    await expect(taken.applier.apply(changes)).rejects.toThrow(NotApplied);
+    const away = apply(changes, serviceOf(fail('unavailable')).how);
+    await expect(away).rejects.toMatchObject({ name: 'Failure', code: 'unavailable' });
+    const { how } = serviceOf(fail('name_taken', 0));
+    await expect(rehearse(changes, how)).rejects.toMatchObject({ code: 'name_taken' });
+    await expect(apply(changes, how)).rejects.toThrow(NotApplied);
   });
 
   it('one change that is refused alone is refused too, and one that may be tried again is not', async () => {
-    const refusal = (facts: object) => () => {
-      throw new Failure('not_found', 'No.', { httpStatus: 404, ...facts });
-    };
-    const gone = applierOver(refusal({}));
-    const failed = await gone.applier.apply([drop('a')]).catch((error: unknown) => error);
+    const refusal = (facts: object) =>
+      serviceOf(() => {
+        throw new Failure('not_found', 'No.', { httpStatus: 404, ...facts });
+      });
+    const failed = await apply([drop('a')], refusal({}).how).catch((error: unknown) => error);
     expect(failed).toBeInstanceOf(NotApplied);
     expect(failed).toMatchObject({ code: 'not_found', outcomes: [{ failure: { code: 'not_found' } }] });
     for (const facts of [{ retryable: true }, { maybeDone: true }]) {
-      const { applier } = applierOver(refusal(facts));
-      await expect(applier.apply([create('a')])).rejects.toMatchObject({ name: 'Failure' });
+      await expect(apply([create('a')], refusal(facts).how)).rejects.toMatchObject({ name: 'Failure' });
     }
-  });
-
-  it('creations are made one by one where a service has no batches in spite of its description', async () => {
-    for (const httpStatus of [404, 405, 501]) {
-      const answer = (items: readonly ChangeItem[]) => {
-        if (items.length > 1) throw new Failure('not_found', 'No.', { httpStatus });
-        return asWanted(items);
-      };
-      const { applier, sent } = applierOver(answer);
-      expect(await applier.apply([create('a'), create('b')])).toHaveLength(2);
-      expect(await applier.rehearse([create('a'), create('b')])).toHaveLength(2);
-      expect(sent.map(([names]) => names.join(' '))).toEqual(['a b', 'a', 'b', 'a b', 'a', 'b']);
-      await expect(applier.apply([create('a'), drop('b')])).rejects.toMatchObject({ code: 'not_supported' });
-    }
-    // A failure that is about an item is an answer.
-    const answered = applierOver(fail('not_found', 0, 404));
-    await expect(answered.applier.apply([create('a'), create('b')])).rejects.toThrow(NotApplied);
-    expect(answered.sent).toHaveLength(1);
   });
 
   it('fit together from the start of the first creation on', async () => {
-    const later = (items: readonly ChangeItem[], { earliest }: ChangeOptions) => {
+    const { sent, how } = serviceOf((items, { earliest }) => {
       if (!earliest) throw new RangeError('not asked for');
-      return items.map((item, at) =>
-        item.action === 'create'
-          ? { ...current('x'), start_date: new Date(START + (9 - at) * HOUR).toISOString() }
-          : current('x'),
-      );
-    };
-    const { sent, applier } = applierOver(later);
-    expect(await applier.earliestStart([create('a'), update('b', {}), create('c')])).toBe(START + 7 * HOUR);
+      const later = (at: number) => new Date(START + (9 - at) * HOUR).toISOString();
+      return items.map((item, at) => ({
+        ...current('x'),
+        ...(item.action === 'create' ? { start_date: later(at) } : {}),
+      }));
+    });
+    expect(await earliestStart([create('a'), update('b', {}), create('c')], how)).toBe(START + 7 * HOUR);
     expect(sent).toEqual([[['b', 'a', 'c'], { dryRun: true, earliest: true }]]);
-    expect(await applier.earliestStart([update('b', {})])).toBeUndefined();
+    expect(await earliestStart([update('b', {})], how)).toBeUndefined();
     // Where it is so already, and still does not fit, no later time helps.
-    const refused = applierOver(fail('bandwidth_unavailable', 0), { earliest: true }).applier;
-    expect(await refused.earliestStart([create('a')])).toBe('never');
-    const unknown = applierOver(fail('site_unknown', 0)).applier;
-    expect(await unknown.earliestStart([create('a')])).toBeUndefined();
+    const refused = serviceOf(fail('bandwidth_unavailable', 0), { earliest: true });
+    expect(await earliestStart([create('a')], refused.how)).toBe('never');
+    expect(await earliestStart([create('a')], serviceOf(fail('site_unknown', 0)).how)).toBeUndefined();
   });
 });

@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import { retyped } from '../../../src/cli/command-line.ts';
 import { commandOf, type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
 import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
-import { durationWord } from '../../../src/contract/durations.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
 import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
@@ -25,36 +24,20 @@ const request: ReservationRequest = {
 };
 const LINK = 'reserve be-gent1 pl-poznan1 --bandwidth 9G';
 
-const most: AlternativeReply = {
-  kind: 'most_bandwidth',
-  start_now: false,
-  bandwidth: 6000,
-  start_date: iso(HOUR),
-  end_date: iso(9 * HOUR),
-};
-const earliest: AlternativeReply = {
-  kind: 'earliest',
-  start_now: false,
-  bandwidth: 9000,
-  start_date: iso(5 * HOUR),
-  end_date: iso(13 * HOUR),
-};
+const [most, earliest, longest] = (
+  [
+    ['most_bandwidth', 6000, 1, 9],
+    ['earliest', 9000, 5, 13],
+    ['longest', 9000, 1, 3],
+  ] as const
+).map(([kind, bandwidth, from, until]) => ({
+  ...{ kind, start_now: false, bandwidth },
+  ...{ start_date: iso(from * HOUR), end_date: iso(until * HOUR) },
+})) as [AlternativeReply, AlternativeReply, AlternativeReply];
 const other: AlternativeReply = { ...most, kind: 'other_route', bandwidth: 9000, via: ['fr-slices'] };
-const longest: AlternativeReply = {
-  kind: 'longest',
-  start_now: false,
-  bandwidth: 9000,
-  start_date: iso(HOUR),
-  end_date: iso(3 * HOUR),
-};
 const limit: Limit = {
-  limit: 'bandwidth',
-  site: null,
-  layer: null,
-  capacity: 10_000,
-  free: 6000,
-  start_date: iso(3 * HOUR),
-  end_date: iso(5 * HOUR),
+  ...{ limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000 },
+  ...{ start_date: iso(3 * HOUR), end_date: iso(5 * HOUR) },
 };
 
 /** What a refusal of {@link request}, typed like this, becomes. */
@@ -179,17 +162,6 @@ describe('the command of an alternative changes only the flags that differ', () 
       ]);
     });
 
-    test('older services name an instant that is over when it is asked for', () => {
-      const {
-        kind: _kind,
-        start_now: _now,
-        ...old
-      } = { ...most, start_date: iso(0), end_date: iso(8 * HOUR + 5000) };
-      const { offers } = refused([old], asked);
-      expect(offers).toMatchObject([{ kind: 'most_bandwidth', start: 'now' }]);
-      expect(offers[0]?.command).toBe(`slices-conn ${LINK.replace('9G', '6G')} --start-now --for 8h`);
-    });
-
     test('in place of a start that has passed', () => {
       const passed: ReservationRequest = { ...request, start: NOW - HOUR };
       const typed = `${LINK} --start ${at(-HOUR)} --for 10h`;
@@ -256,12 +228,9 @@ describe('the command of an alternative changes only the flags that differ', () 
       const began = { ...request, start: NOW - HOUR, end: NOW + 7 * HOUR };
       const asked = { request: began, update: { ...update, start: NOW - HOUR } };
       const less = { ...most, start_date: iso(-HOUR), end_date: iso(7 * HOUR) };
-      const { kind: _kind, start_now: _now, ...old } = less;
-      for (const each of [less, old]) {
-        expect(commands([each], { ...asked, typed: 'update con_a_1 --extend 6h' })).toEqual([
-          'slices-conn update con_a_1 --extend 6h --bandwidth 6G',
-        ]);
-      }
+      expect(commands([less], { ...asked, typed: 'update con_a_1 --extend 6h' })).toEqual([
+        'slices-conn update con_a_1 --extend 6h --bandwidth 6G',
+      ]);
     });
   });
 });
@@ -313,16 +282,17 @@ describe('a refusal', () => {
     );
   });
 
-  test('of a past start advises to start now, if the end is in the future', () => {
-    const typed = `${LINK} --start ${at(-HOUR)} --for 3h --dry-run`;
-    const wanted = { ...request, start: NOW - HOUR, end: NOW + 2 * HOUR };
-    const asked = { request: wanted, typed, code: 'date_past' } as const;
-    const { fix } = refused([], asked).failure.facts;
-    expect(typeof fix === 'object' && retyped(typedAs(typed), fix)).toBe(
-      `slices-conn ${LINK} --start-now --end ${at(2 * HOUR)} --dry-run`,
-    );
-    const over = { ...wanted, end: NOW - 1 };
-    expect(refused([], { ...asked, request: over }).failure.facts.fix).toBeUndefined();
+  test('of a past start advises to start now, unless the end was typed and has passed too', () => {
+    const fixOf = (typed: string, end: number) => {
+      const asked = { request: { ...request, start: NOW - HOUR, end }, typed, code: 'date_past' } as const;
+      const { fix } = refused([], asked).failure.facts;
+      return typeof fix === 'object' ? retyped(typedAs(typed), fix) : fix;
+    };
+    const [lasting, ending] = ['--for 3h', `--end ${at(2 * HOUR)}`].map((length) => `${length} --dry-run`);
+    const passed = `${LINK} --start ${at(-HOUR)}`;
+    expect(fixOf(`${passed} ${lasting}`, NOW - 1)).toBe(`slices-conn ${LINK} --start-now ${lasting}`);
+    expect(fixOf(`${passed} ${ending}`, NOW + 1)).toBe(`slices-conn ${LINK} --start-now ${ending}`);
+    expect(fixOf(`${passed} ${ending}`, NOW - 1)).toBeUndefined();
   });
 
   test('that is about something else stays as it is', () => {
@@ -348,19 +318,16 @@ describe('a refusal', () => {
     expect(facts.fix).toBe(`slices-conn reserve ${sites} --bandwidth 1G`);
   });
 
-  test('of an unknown site does not suggest the one at the other end', () => {
-    const sites = { site1: 'be-gent', site2: 'be-gent1' };
-    const { facts } = refused([], { code: 'site_unknown', request: { ...request, ...sites } }).failure;
-    expect(facts.fix).toBeUndefined();
-  });
-
-  test('of a site without a similar one suggests no site', () => {
-    const { facts } = refused([], {
-      code: 'site_unknown',
-      request: { ...request, site2: 'uk-london' },
-    }).failure;
-    expect([facts.why, facts.fix]).toEqual([undefined, undefined]);
-  });
+  test.each([
+    ['be-gent', 'be-gent1'],
+    ['be-gent1', 'uk-london'],
+  ])(
+    'of an unknown site suggests neither the other end nor one that is not similar: %s, %s',
+    (site1, site2) => {
+      const { facts } = refused([], { code: 'site_unknown', request: { ...request, site1, site2 } }).failure;
+      expect([facts.why, facts.fix]).toEqual([undefined, undefined]);
+    },
+  );
 
   test.each(['2026-12-01T10:00:00Z; touch pwned', '$(touch pwned)', '--save /etc/passwd', 'soon', ''])(
     'row 7: a service’s alternative at %j is not offered',
@@ -398,31 +365,7 @@ describe('a picked alternative', () => {
   });
 });
 
-describe('on a screen', () => {
-  const offers = [
-    { label: '6 Gbps, same period', command: 'slices-conn reserve a b --bandwidth 6G' },
-    { label: '9 Gbps for 2 h', command: "slices-conn reserve a b --for 2h --save 'my link.jwt'" },
-  ];
-
-  test('each is one line, the commands below each other, where they fit', () => {
-    expect(offerLines(offers, 80, 'posix')).toEqual([
-      '  1  6 Gbps, same period  slices-conn reserve a b --bandwidth 6G',
-      "  2  9 Gbps for 2 h       slices-conn reserve a b --for 2h --save 'my link.jwt'",
-    ]);
-    expect(offerLines(offers, Number.POSITIVE_INFINITY, 'posix')).toEqual(offerLines(offers, 80, 'posix'));
-  });
-
-  test('else the command is below, and continues as a shell takes it', () => {
-    expect(offerLines(offers, 50, 'posix')).toEqual([
-      '  1  6 Gbps, same period',
-      '     slices-conn reserve a b --bandwidth 6G',
-      '  2  9 Gbps for 2 h',
-      "     slices-conn reserve a b --for 2h \\\n         --save 'my link.jwt'",
-    ]);
-  });
-});
-
-test('a command that continues is the same command', () => {
+test('on a screen each is one line where they fit; else the command is below, and goes on as a shell takes it', () => {
   const words = [
     'reserve',
     'a',
@@ -434,28 +377,26 @@ test('a command that continues is the same command', () => {
     '--for',
     '2h',
   ];
-  const [, ...lines] = offerLines([{ label: 'x', command: ownCommand(...words) }], 40, 'posix');
-  const command = lines.join('\n').replace('slices-conn', String.raw`printf '%s\n'`);
-  const { stdout } = spawnSync('sh', ['-c', command], { encoding: 'utf8' });
-  expect(stdout.split('\n')).toEqual([...words, '']);
-});
-
-test.each([
-  [0, undefined],
-  [1500, undefined],
-  [1000, '1s'],
-  [9_000_000, '2h30m'],
-  [90_061_000, '1d1h1m1s'],
-])('%d ms are typed as %s', (milliseconds, word) => {
-  expect(durationWord(milliseconds)).toBe(word);
-});
-
-test.each([
-  [Date.UTC(2026, 11, 1, 14), '2026-12-01T14:00Z'],
-  [Date.UTC(2026, 11, 1, 14, 0, 1), '2026-12-01T14:00:01Z'],
-  [Date.UTC(2026, 11, 1, 14, 0, 0, 1), '2026-12-01T14:00:00.001Z'],
-])('%d is typed as %s', (instant, word) => {
-  expect(timeWord(instant)).toBe(word);
+  const command = ownCommand(...words);
+  const offers = [
+    { label: '6 Gbps, same period', command: 'slices-conn reserve a b --bandwidth 6G' },
+    { label: '9 Gbps for 2 h', command },
+  ];
+  const whole = [
+    '  1  6 Gbps, same period  slices-conn reserve a b --bandwidth 6G',
+    `  2  9 Gbps for 2 h       ${command}`,
+  ];
+  for (const columns of [120, Number.POSITIVE_INFINITY])
+    expect(offerLines(offers, columns, 'posix')).toEqual(whole);
+  const [first, second, third, ...continued] = offerLines(offers, 50, 'posix');
+  expect([first, second, third]).toEqual([
+    '  1  6 Gbps, same period',
+    '     slices-conn reserve a b --bandwidth 6G',
+    '  2  9 Gbps for 2 h',
+  ]);
+  expect(continued.join('\n')).toContain(' \\\n         --');
+  const script = continued.join('\n').replace('slices-conn', String.raw`printf '%s\n'`);
+  expect(spawnSync('sh', ['-c', script], { encoding: 'utf8' }).stdout.split('\n')).toEqual([...words, '']);
 });
 
 function never(): never {

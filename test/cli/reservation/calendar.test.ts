@@ -23,15 +23,8 @@ async function exported() {
     return JSON.parse(stdout).reservation.id;
   };
   const rate = ['--bandwidth', '2500M', '--start', '2026-11-03T09:00Z'];
-  const route = await book(
-    'hu-sztaki',
-    'fr-lille',
-    ...rate,
-    '--name',
-    'nightly',
-    '--description',
-    DESCRIPTION,
-  );
+  const texts = ['--name', 'nightly', '--description', DESCRIPTION];
+  const route = await book('hu-sztaki', 'fr-lille', ...rate, ...texts);
   const gone = await book('be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '2026-11-02T09:00Z');
   await slices('--offline', 'delete', gone, '--yes');
   const { stdout } = await slices('--offline', 'list', '--all', '--ics');

@@ -79,17 +79,7 @@ describe('a person picks an alternative of a refused reserve by its number', () 
     expect((await run(...asked, ...flags)).exitCode).toBe(0);
     expect(world.files.get('link.jwt')).toMatch(/^eyJ/);
     // The key is still free for what it was typed with.
-    const other = [
-      'reserve',
-      'be-gent1',
-      'pl-poznan1',
-      '--bandwidth',
-      '1G',
-      '--start',
-      '+30h',
-      '--for',
-      '1h',
-    ];
+    const other = 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start +30h --for 1h'.split(' ');
     expect((await run(...other, '--idempotency-key', 'k')).exitCode).toBe(0);
     expect(await items()).toHaveLength(3);
   });

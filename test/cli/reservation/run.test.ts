@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { GUARDIAN } from '../../../src/cli/commands.ts';
 import type { Clock, Files, Pipe, Processes } from '../../../src/cli/context.ts';
 import type { TextStream } from '../../../src/cli/print/output.ts';
@@ -6,7 +6,7 @@ import { durationWord } from '../../../src/contract/durations.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
-import { createReferenceServer } from '../../../src/reference-server.ts';
+import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type Changes, commandWorld, connectionTo, tokenOf } from '../../fixtures/command-world.ts';
@@ -15,6 +15,8 @@ import { NOW } from '../../fixtures/tokens.ts';
 const [MINUTE, HOUR] = [60_000, 3_600_000];
 const LINK = ['be-gent1', 'pl-poznan1'] as const;
 const FILE = '/private/';
+/** The last lines that a guardian is told where nothing is left. */
+const NOTHING_LEFT = ['null', 'END'];
 
 type Sent = { method: string; path: string; at: number };
 
@@ -26,14 +28,21 @@ interface Command {
   end(exitCode: number): void;
 }
 
-/** A connection that has a `fetch`. */
-type Parts = Omit<Connection, 'fetch' | 'send'> & { fetch: Fetch };
+/** What is answered in place of the service, where it is not nothing. */
+type Instead = (request: Request, server: ReferenceServer) => Promise<Response> | Response | undefined;
 
 /**
  * A machine whose clock moves on only while `run` waits. At each moment of `plan`, milliseconds after the start of the
  * command, something happens; the last of them ends the command.
  */
-async function scene(changes: { connection?: Partial<Parts>; world?: Changes; events?: Fetch } = {}) {
+async function scene(
+  changes: {
+    instead?: Instead;
+    tokens?: Partial<Pick<Connection, 'userToken' | 'experimentToken'>>;
+    world?: Changes;
+    events?: Fetch;
+  } = {},
+) {
   let now = NOW;
   let command: Command | undefined;
   let plan: [number, () => unknown][] = [];
@@ -43,12 +52,13 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes; ev
   const guardians: { args: readonly string[]; lines: string[] }[] = [];
   const requests: Sent[] = [];
   const server = await createReferenceServer({ now: () => now });
+  onTestFinished(() => server.close());
   const fetch: Fetch = async (request) => {
     // Its time does not pass by itself: what happens is found by looks.
     if (new URL(request.url).pathname.endsWith('/events'))
       return changes.events?.(request) ?? new Response('', { status: 404 });
     requests.push({ method: request.method, path: new URL(request.url).pathname, at: now - begun });
-    return (changes.connection?.fetch ?? server.fetch)(request);
+    return (await changes.instead?.(request, server)) ?? server.fetch(request);
   };
   let isKilled = false;
   const pause: Clock['sleep'] = async (milliseconds, signal) => {
@@ -105,8 +115,7 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes; ev
       fetch,
       userToken: tokenOf(() => server.signIn('lead')),
       close: async () => undefined,
-      ...changes.connection,
-      ...(changes.connection?.fetch ? { fetch } : {}),
+      ...changes.tokens,
     },
     {
       now: () => now,
@@ -144,6 +153,16 @@ async function scene(changes: { connection?: Partial<Parts>; world?: Changes; ev
       if (!command) throw new Error('no command was started');
       return command;
     },
+    /** The id of the command's reservation. */
+    get id(): string {
+      return this.command.variables['SLICES_CONN_RESERVATION_ID'] ?? '';
+    },
+    /** The last lines that the first guardian was told. */
+    get told() {
+      return guardians[0]?.lines.slice(-2);
+    },
+    /** Ends the command after so long. */
+    ends: (at: number, exitCode = 0): [number, () => unknown] => [at, () => command?.end(exitCode)],
     /** Runs a command with this plan. */
     async under(happenings: typeof plan, ...args: string[]) {
       plan = happenings;
@@ -161,12 +180,6 @@ type Scene = Awaited<ReturnType<typeof scene>>;
 
 const line = (...flags: string[]): string[] => ['run', ...LINK, '--bandwidth', '1G', '--for', '1h', ...flags];
 
-/** Ends the command after so long. */
-const endsAfter = (at: number, of: () => Scene, exitCode = 0): [number, () => void] => [
-  at,
-  () => of().command.end(exitCode),
-];
-
 describe('a command that ends', () => {
   test('finds its link in the environment, and leaves nothing behind', async () => {
     const here = await scene();
@@ -177,10 +190,7 @@ describe('a command that ends', () => {
       proof = here.files.get(file);
       [booked] = await here.list();
     };
-    const ended = await here.under(
-      [[1, look], endsAfter(5 * MINUTE, () => here, 7)],
-      ...line('--', 'a', '--json'),
-    );
+    const ended = await here.under([[1, look], here.ends(5 * MINUTE, 7)], ...line('--', 'a', '--json'));
     expect(here.command.words).toEqual(['a', '--json']);
     const { id, end_date } = booked as { id: string; end_date: string };
     expect(here.command.variables).toEqual({
@@ -204,51 +214,39 @@ describe('a command that ends', () => {
     });
     expect(await here.list()).toEqual([]);
     expect([...here.files.keys()]).toEqual([]);
-    await here.server.close();
   });
 
   test('with --json the reservation is one line on stderr, and stdout is the command’s', async () => {
     const here = await scene();
-    const ended = await here.under([endsAfter(1, () => here)], '--json', ...line('--', 'a'));
+    const ended = await here.under([here.ends(1)], '--json', ...line('--', 'a'));
     const [first = ''] = ended.stderr.split('\n');
     expect(ended).toMatchObject({ exitCode: 0, stdout: '' });
     expect(JSON.parse(first)).toMatchObject({
-      reservation: { id: here.command.variables['SLICES_CONN_RESERVATION_ID'] },
+      reservation: { id: here.id },
       verified: true,
       token: expect.stringMatching(/^eyJ/),
       source: 'service',
     });
-    await here.server.close();
   });
 
   test('its guardian knows of the request before it is sent, of the id, and that nothing is left', async () => {
     const sent: number[] = [];
     const here: Scene = await scene({
-      connection: {
-        async fetch(request) {
-          if (request.method === 'POST') sent.push(here.guardians[0]?.lines.length ?? 0);
-          return here.server.fetch(request);
-        },
+      instead: ({ method }) => {
+        if (method === 'POST') sent.push(here.guardians[0]?.lines.length ?? 0);
+        return undefined;
       },
     });
-    await here.under(
-      [endsAfter(1, () => here)],
-      '--experiment',
-      'demo',
-      '--timeout',
-      '20',
-      ...line('--', 'a'),
-    );
+    await here.under([here.ends(1)], '--experiment', 'demo', '--timeout', '20', ...line('--', 'a'));
     const [{ args, lines } = { args: [], lines: [] }] = here.guardians;
     expect(args).toEqual(['--profile=offline', '--experiment=demo', '--timeout=20']);
     expect(sent).toEqual([1]);
     expect(lines).toEqual([
       expect.stringContaining('"id":null'),
-      expect.stringContaining(`"id":"${here.command.variables['SLICES_CONN_RESERVATION_ID']}"`),
+      expect.stringContaining(`"id":"${here.id}"`),
       'null',
       'END',
     ]);
-    await here.server.close();
   });
 
   test('its tokens are renewed: a user token lasts for an hour, an experiment token for 15 minutes', async () => {
@@ -257,11 +255,10 @@ describe('a command that ends', () => {
     const other = (): Promise<unknown> =>
       here.run('--offline', 'experiment', 'create', 'other', '--end', '+1d');
     const { exitCode, stderr } = await here.under(
-      [[MINUTE / 2, other], endsAfter(90 * MINUTE, () => here)],
+      [[MINUTE / 2, other], here.ends(90 * MINUTE)],
       ...['run', ...LINK, '--bandwidth', '1G', '--for', '2h', '--', 'a'],
     );
     expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^Reserved [^\n]*\nDeleted [^\n]*\n$/)]);
-    await here.server.close();
   });
 });
 
@@ -280,7 +277,6 @@ test('it ends with its command, also while a stream of events does not begin', a
   // A stream has 10 s to begin.
   expect(performance.now() - began).toBeLessThan(10_000);
   expect(await here.list()).toEqual([]);
-  await here.server.close();
 });
 
 describe('the command is not started', () => {
@@ -290,7 +286,6 @@ describe('the command is not started', () => {
     const world = commandWorld(connectionTo(here.server), { check: async () => Promise.reject(missing) });
     const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
     expect([exitCode, stderr]).toEqual([127, 'error: There is no command "a".\n']);
-    await here.server.close();
   });
 
   test('where starting fails: the reservation is deleted', async () => {
@@ -307,7 +302,6 @@ describe('the command is not started', () => {
     expect(exitCode).toBe(126);
     expect(stderr).toMatch(/^Reserved .*\nDeleted .*\nerror: The command "a" can’t be started\.\n$/);
     expect(await here.list()).toEqual([]);
-    await here.server.close();
   });
 
   test.each<[string[], string]>([
@@ -321,80 +315,55 @@ describe('the command is not started', () => {
     const report = reportOf(await here.run('--offline', '--json', ...args));
     expect(report).toMatchObject({ exitCode: 2, message: expect.stringContaining(said) });
     expect(here.requests).toEqual([]);
-    await here.server.close();
   });
 });
 
 describe('--extend', () => {
-  test('at two thirds of the time by the same again, as long as the command runs', async () => {
+  test('at two thirds of the time by the same again, as long as the command runs; the file has each new token', async () => {
     const here = await scene();
-    const ends: [number, string | undefined][] = [];
+    const ends: unknown[] = [];
     const look = (at: number): [number, () => Promise<void>] => [
-      at,
-      async () => void ends.push([at / MINUTE, (await here.list())[0]?.end_date.slice(11, 16)]),
+      at * MINUTE,
+      async () => {
+        const token = String(here.files.get(here.command.variables['SLICES_CONN_RESERVATION_FILE'] ?? ''));
+        const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+        const [listed] = await here.list();
+        ends.push([at, ...[listed, claims.connectivity].map(({ end_date }) => end_date.slice(11, 16))]);
+      },
     ];
-    const plan = [39, 41, 99, 101].map((minute) => look(minute * MINUTE));
-    const { stderr } = await here.under(
-      [...plan, endsAfter(110 * MINUTE, () => here)],
-      ...line('--extend', '--', 'a'),
-    );
+    const plan = [39, 41, 99, 101].map(look);
+    const { stderr } = await here.under([...plan, here.ends(110 * MINUTE)], ...line('--extend', '--', 'a'));
     expect(ends).toEqual([
-      [39, '13:00'],
-      [41, '14:00'],
-      [99, '14:00'],
-      [101, '15:00'],
+      [39, '13:00', '13:00'],
+      [41, '14:00', '14:00'],
+      [99, '14:00', '14:00'],
+      [101, '15:00', '15:00'],
     ]);
     expect(stderr.match(/The link lasts until .*/g)).toEqual([
       'The link lasts until Sun 1 Nov 14:00:05 UTC (in 1 h 20 min).',
       'The link lasts until Sun 1 Nov 15:00:05 UTC (in 1 h 20 min).',
     ]);
-    expect(
-      here.requests.filter(({ method }) => method === 'PUT').map(({ at }) => Math.round(at / 1000)),
-    ).toEqual([40 * 60 + 5, 100 * 60 + 5]);
-    await here.server.close();
+    const puts = here.requests.filter(({ method }) => method === 'PUT');
+    expect(puts.map(({ at }) => Math.round(at / 1000))).toEqual([40 * 60 + 5, 100 * 60 + 5]);
   });
 
-  test('the file has the new token', async () => {
-    const here = await scene();
-    const tokens: unknown[] = [];
-    const look = (): void => {
-      tokens.push(here.files.get(here.command.variables['SLICES_CONN_RESERVATION_FILE'] ?? ''));
-    };
-    await here.under(
-      [[MINUTE, look], [50 * MINUTE, look], endsAfter(51 * MINUTE, () => here)],
-      ...line('--extend', '--', 'a'),
-    );
-    const ends = tokens.map((text) => {
-      const [, claims = ''] = String(text).split('.');
-      return JSON.parse(Buffer.from(claims, 'base64url').toString()).connectivity.end_date;
-    });
-    expect(ends.map((end) => end.slice(11, 16))).toEqual(['13:00', '14:00']);
-    await here.server.close();
-  });
-
-  test('refused: says how long is left, and what would be accepted, as commands; and asks again', async () => {
+  test('refused: says how long is left, with the command that extends it; and asks again', async () => {
     const here = await scene();
     const taken = [...['--bandwidth', '99500M', '--start', '+90m'], '--for', '3h'];
     expect((await here.run('--offline', 'reserve', ...LINK, ...taken)).exitCode).toBe(0);
-    const { stderr, exitCode } = await here.under(
-      [endsAfter(59 * MINUTE, () => here)],
-      ...line('--extend', '--', 'a'),
-    );
+    const { stderr, exitCode } = await here.under([here.ends(59 * MINUTE)], ...line('--extend', '--', 'a'));
     expect(exitCode).toBe(0);
-    const id = here.command.variables['SLICES_CONN_RESERVATION_ID'];
+    const id = here.id;
     const said = stderr.split('\n').slice(1);
     expect(said[0]).toBe(
       `warning: The link was not extended by 1 h: 500 Mbps of the 1 Gbps asked for are free from Sun 1 Nov 13:30 UTC to 14:00:05. It ends at Sun 1 Nov 13:00:05 (in 20 min).`,
     );
-    expect(said.slice(1, 3)).toEqual([
-      `  500 Mbps, same period: slices-conn --offline update ${id} --extend 1h --bandwidth 500M`,
-      `  1 Gbps for 1 h 30 min: slices-conn --offline update ${id} --extend 29m55s`,
-    ]);
+    // What is refused then has what would be accepted.
+    expect(said[1]).toBe(`  try: slices-conn --offline update ${id} --extend 1h`);
     // At two thirds of what is left: 13 min later, then 4, then 1 …
     const warnings = stderr.match(/ends at .* \(in .*\)/g) ?? [];
     expect(warnings.length).toBeGreaterThan(2);
     expect(warnings.length).toBeLessThan(12);
-    await here.server.close();
   });
 
   test('never beyond the end of the experiment', async () => {
@@ -419,24 +388,19 @@ describe('--extend', () => {
     expect([exitCode, ends]).toEqual([3, [expiry, expiry]]);
     expect(stderr).toContain("warning: The link can't be extended: the experiment ends then. It ends at");
     expect(stderr.match(/can't be extended/g)).toHaveLength(1);
-    await here.server.close();
   });
 
   test('nothing is asked of a service that is away more often than every 5 s', async () => {
     let isAway = false;
-    const here: Scene = await scene({
-      connection: {
-        fetch: async (request) =>
-          isAway
-            ? Promise.reject(new Failure('network', 'Nothing answers.', { retryable: true }))
-            : here.server.fetch(request),
-      },
+    const here = await scene({
+      instead: () =>
+        isAway ? Promise.reject(new Failure('network', 'Nothing answers.', { retryable: true })) : undefined,
     });
     const away = (is: boolean) => () => {
       isAway = is;
     };
     const { stderr, exitCode } = await here.under(
-      [[30 * MINUTE, away(true)], [50 * MINUTE, away(false)], endsAfter(70 * MINUTE, () => here)],
+      [[30 * MINUTE, away(true)], [50 * MINUTE, away(false)], here.ends(70 * MINUTE)],
       ...line('--extend', '--', 'a'),
     );
     expect(exitCode).toBe(0);
@@ -444,7 +408,6 @@ describe('--extend', () => {
     expect(stderr).toContain('The link lasts until Sun 1 Nov 14:00:05');
     const asked = here.requests.filter(({ at }) => at > 30 * MINUTE && at < 50 * MINUTE);
     expect(asked.length).toBeLessThan(3 * (20 * 12));
-    await here.server.close();
   });
 });
 
@@ -463,17 +426,13 @@ describe('a link that is not free yet', () => {
     '%j: waits for its turn, and has the whole time',
     async (flags) => {
       const here = await taken();
-      const { exitCode, stderr } = await here.under(
-        [endsAfter(MINUTE, () => here, 8)],
-        ...line(...flags, '--', 'a'),
-      );
+      const { exitCode, stderr } = await here.under([here.ends(MINUTE, 8)], ...line(...flags, '--', 'a'));
       expect([exitCode, here.now]).toEqual([8, freeAt + MINUTE]);
       expect(Date.parse(here.command.variables['SLICES_CONN_END'] ?? '')).toBe(freeAt + HOUR);
       expect(stderr).toMatch(
         /^Reserved be-gent1 – pl-poznan1, 1 Gbps, from .* \(in 3 h\) until .*\nDeleted con_\S+\n$/,
       );
-      expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
-      await here.server.close();
+      expect(here.told).toEqual(NOTHING_LEFT);
     },
   );
 
@@ -492,8 +451,7 @@ describe('a link that is not free yet', () => {
       `${typed} --bandwidth 1G --for 1h --wait 2h --via fr-lille,fr-slices -- a`,
       `${typed} --bandwidth 1G --for 1h --wait ${wait} -- a`,
     ]);
-    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
-    await here.server.close();
+    expect(here.told).toEqual(NOTHING_LEFT);
   });
 
   test('a reservation that somebody deletes meanwhile: the command is not started, 3', async () => {
@@ -507,22 +465,15 @@ describe('a link that is not free yet', () => {
     await deletion;
     expect(exitCode).toBe(3);
     expect(() => here.command).toThrow('no command was started');
-    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
-    await here.server.close();
+    expect(here.told).toEqual(NOTHING_LEFT);
   });
 });
 
 describe('a link that is lost', () => {
   /** The command's reservation is deleted by someone else, after ten minutes. */
-  const deleted = (here: () => Scene): [number, () => Promise<unknown>] => [
+  const deleted = (here: Scene): [number, () => Promise<unknown>] => [
     10 * MINUTE,
-    () =>
-      here().run(
-        '--offline',
-        'delete',
-        '--yes',
-        here().command.variables['SLICES_CONN_RESERVATION_ID'] ?? '',
-      ),
+    () => here.run('--offline', 'delete', '--yes', here.id),
   ];
 
   test('is looked at every minute, and by default only told', async () => {
@@ -530,8 +481,8 @@ describe('a link that is lost', () => {
     here.stderr.onWrite = (text) => {
       if (text.includes('goes on')) here.command.end(4);
     };
-    const { exitCode, stderr } = await here.under([deleted(() => here)], ...line('--', 'a'));
-    const id = here.command.variables['SLICES_CONN_RESERVATION_ID'];
+    const { exitCode, stderr } = await here.under([deleted(here)], ...line('--', 'a'));
+    const id = here.id;
     expect(exitCode).toBe(4);
     expect(stderr.split('\n').slice(1)).toEqual([
       `warning: The reservation ${id} was deleted. The command goes on without the link.`,
@@ -540,8 +491,7 @@ describe('a link that is lost', () => {
     const looks = here.requests.filter(({ method, path }) => method === 'GET' && path.endsWith(id ?? ''));
     expect(looks.map(({ at }) => at / MINUTE)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     expect(here.command.signals).toEqual([]);
-    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
-    await here.server.close();
+    expect(here.told).toEqual(NOTHING_LEFT);
   });
 
   test('with --on-lost term the command is asked to end: 124', async () => {
@@ -549,19 +499,15 @@ describe('a link that is lost', () => {
     const term = (): void => {
       if (here.command.signals.includes('SIGTERM')) here.command.end(0);
     };
-    const plan: [number, () => unknown][] = [deleted(() => here), [10 * MINUTE + 100, term]];
+    const plan: [number, () => unknown][] = [deleted(here), [10 * MINUTE + 100, term]];
     const ended = await here.under(plan, '--json', ...line('--on-lost', 'term', '--', 'a'));
     expect(reportOf(ended)).toMatchObject({ code: 'link_lost', exitCode: 124 });
     expect(here.command.signals).toEqual(['SIGTERM']);
-    await here.server.close();
   });
 
   test('and killed where it does not end within 10 s', async () => {
     const here = await scene();
-    const { exitCode, stderr } = await here.under(
-      [deleted(() => here)],
-      ...line('--on-lost', 'term', '--', 'a'),
-    );
+    const { exitCode, stderr } = await here.under([deleted(here)], ...line('--on-lost', 'term', '--', 'a'));
     expect(exitCode).toBe(124);
     expect(here.command.signals).toEqual(['SIGTERM', 'SIGKILL']);
     expect(here.now - NOW).toBe(10 * MINUTE + 10_000);
@@ -570,7 +516,6 @@ describe('a link that is lost', () => {
       '  why: The command was ended, as --on-lost term says.',
       '',
     ]);
-    await here.server.close();
   });
 
   test('when its time is over', async () => {
@@ -579,51 +524,37 @@ describe('a link that is lost', () => {
     expect(exitCode).toBe(124);
     expect(stderr).toContain('The link ended at Sun 1 Nov 13:00:05 UTC. The command is asked to end.\n');
     expect(here.now - NOW).toBe(HOUR + 5000 + 10_000);
-    await here.server.close();
   });
 
   test('another end and other bandwidth are told to the command', async () => {
     const here = await scene();
     const update = (): Promise<unknown> =>
-      here.run(
-        ...['--offline', 'update', here.command.variables['SLICES_CONN_RESERVATION_ID'] ?? ''],
-        ...['--bandwidth', '2G', '--extend', '1h'],
-      );
+      here.run(...['--offline', 'update', here.id], ...['--bandwidth', '2G', '--extend', '1h']);
     const { exitCode, stderr } = await here.under(
-      [[10 * MINUTE, update], endsAfter(100 * MINUTE, () => here)],
+      [[10 * MINUTE, update], here.ends(100 * MINUTE)],
       ...line('--on-lost', 'term', '--', 'a'),
     );
     expect(exitCode).toBe(0);
     expect(stderr).toContain('The link lasts until Sun 1 Nov 14:00:05 UTC (in 1 h 50 min).\n');
     expect(stderr).toContain('warning: The reservation was changed: 1 Gbps → 2 Gbps.');
-    await here.server.close();
   });
 });
 
 describe('what goes wrong', () => {
   test('a deletion that fails is told with the id, even with --quiet, and left to the guardian', async () => {
-    const here: Scene = await scene({
-      connection: {
-        fetch: async (request) =>
-          request.method === 'DELETE'
-            ? Response.json({ detail: 'no' }, { status: 503 })
-            : here.server.fetch(request),
-      },
+    const here = await scene({
+      instead: ({ method }) =>
+        method === 'DELETE' ? Response.json({ detail: 'no' }, { status: 503 }) : undefined,
     });
-    const { exitCode, stderr } = await here.under(
-      [endsAfter(1, () => here, 5)],
-      '--quiet',
-      ...line('--', 'a'),
-    );
-    const id = here.command.variables['SLICES_CONN_RESERVATION_ID'];
+    const { exitCode, stderr } = await here.under([here.ends(1, 5)], '--quiet', ...line('--', 'a'));
+    const id = here.id;
     expect(exitCode).toBe(5);
     expect(stderr).toContain(`warning: ${id} is not deleted yet: `);
     expect(stderr).toMatch(
       / The deletion is tried again in the background until that works, or the link ends at /,
     );
     expect(stderr).not.toContain('try: ');
-    expect(here.guardians[0]?.lines.slice(-2)).toEqual([expect.stringContaining(`"id":"${id}"`), 'END']);
-    await here.server.close();
+    expect(here.told).toEqual([expect.stringContaining(`"id":"${id}"`), 'END']);
   });
 
   test('a refusal has what would work, with the flags of run; a person can pick it', async () => {
@@ -640,7 +571,7 @@ describe('what goes wrong', () => {
       `${typed} --bandwidth 1G --for 1h --earliest -- a --for 9h`,
       `${typed} --bandwidth 1G --for 29m -- a --for 9h`,
     ]);
-    const picked = await here.under([endsAfter(1, () => here, 8)], ...line('--', 'a'));
+    const picked = await here.under([here.ends(1, 8)], ...line('--', 'a'));
     expect(picked.exitCode).toBe(8);
     expect(here.command.variables['SLICES_CONN_BANDWIDTH']).toBe('500');
     expect(here.guardians.map(({ lines }) => lines.slice(-2))).toEqual([
@@ -648,19 +579,14 @@ describe('what goes wrong', () => {
       ['null', 'END'],
       ['null', 'END'],
     ]);
-    await here.server.close();
   });
 
   test('an answer that is not signed: 9, and the reservation is deleted', async () => {
-    const here: Scene = await scene({
-      connection: {
-        fetch: async (request) => {
-          const isRead = request.method === 'POST' || request.method === 'GET';
-          if (!isRead || !request.url.includes('/connectivity')) return here.server.fetch(request);
-          const headers = new Headers(request.headers);
-          headers.set('accept', 'application/json');
-          return here.server.fetch(new Request(request, { headers }));
-        },
+    const here = await scene({
+      instead: (request, server) => {
+        if (request.method === 'DELETE' || !request.url.includes('/connectivity')) return undefined;
+        request.headers.set('accept', 'application/json');
+        return server.fetch(request);
       },
     });
     const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a')));
@@ -670,20 +596,17 @@ describe('what goes wrong', () => {
       why: expect.stringContaining('was deleted'),
     });
     expect(await here.list()).toEqual([]);
-    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
-    await here.server.close();
+    expect(here.told).toEqual(NOTHING_LEFT);
   });
 
   test('Ctrl-C while it books: 130, and what was booked is left to the guardian', async () => {
     let tellStop: ((how: 'interrupted' | 'terminated') => number) | undefined;
     const asked = Promise.withResolvers<void>();
-    const here: Scene = await scene({
-      connection: {
-        async fetch(request) {
-          if (request.method !== 'POST') return here.server.fetch(request);
-          asked.resolve();
-          return new Promise<Response>(() => undefined);
-        },
+    const here = await scene({
+      instead: ({ method }) => {
+        if (method !== 'POST') return undefined;
+        asked.resolve();
+        return new Promise(() => undefined);
       },
       world: {
         onStop: (tell) => {
@@ -700,7 +623,6 @@ describe('what goes wrong', () => {
       'error: Interrupted.\n  why: A reservation that was made is deleted in the background.\n',
     );
     expect(here.guardians[0]?.lines).toEqual([expect.stringContaining('"id":null')]);
-    await here.server.close();
   });
 
   test('a file that can’t be written: the reservation is deleted, and the command not started', async () => {
@@ -712,20 +634,15 @@ describe('what goes wrong', () => {
     };
     const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a')));
     expect(report).toMatchObject({ code: 'file_unusable', exitCode: 2 });
-    expect(here.guardians[0]?.lines.slice(-2)).toEqual(['null', 'END']);
+    expect(here.told).toEqual(NOTHING_LEFT);
     expect(await here.list()).toEqual([]);
-    await here.server.close();
   });
 
   test('an answer that is lost for good is left to the guardian', async () => {
-    const here: Scene = await scene({
-      connection: {
-        async fetch(request) {
-          if (request.method !== 'POST') return here.server.fetch(request);
-          await here.server.fetch(request);
-          throw new Failure('network', 'The connection broke.', { maybeDone: true });
-        },
-      },
+    const broken = new Failure('network', 'The connection broke.', { maybeDone: true });
+    const here = await scene({
+      instead: (request, server) =>
+        request.method === 'POST' ? server.fetch(request).then(() => Promise.reject(broken)) : undefined,
     });
     const report = reportOf(await here.run('--offline', '--json', ...line('--', 'a')));
     expect(report).toMatchObject({
@@ -734,7 +651,6 @@ describe('what goes wrong', () => {
       why: expect.stringContaining('in the background'),
     });
     expect(here.guardians[0]?.lines).toEqual([expect.stringContaining('"id":null'), 'END']);
-    await here.server.close();
   });
 
   test.each<['userToken' | 'experimentToken', string]>([
@@ -751,11 +667,8 @@ describe('what goes wrong', () => {
       get: async () => new Secret(token),
     } as const;
     const other = await scene({
-      connection: {
-        fetch: here.server.fetch,
-        userToken: tokenOf(() => here.server.signIn('lead')),
-        [name]: given,
-      },
+      instead: (request) => here.server.fetch(request),
+      tokens: { userToken: tokenOf(() => here.server.signIn('lead')), [name]: given },
     });
     const report = reportOf(await other.run('--offline', '--json', ...line('--', 'a')));
     expect(report).toMatchObject({ code: 'usage', exitCode: 2, message: expect.stringContaining(where) });
@@ -763,9 +676,7 @@ describe('what goes wrong', () => {
     expect(other.requests.filter(({ method }) => method === 'POST')).toEqual([]);
     expect(other.guardians).toEqual([]);
     const shorter = ['run', ...LINK, '--bandwidth', '1G', '--for', '14m', '--', 'a'];
-    expect((await other.under([endsAfter(1, () => other)], ...shorter)).exitCode).toBe(0);
-    await here.server.close();
-    await other.server.close();
+    expect((await other.under([other.ends(1)], ...shorter)).exitCode).toBe(0);
   });
 });
 
@@ -773,19 +684,13 @@ describe('the guardian', () => {
   /** A run that was killed at a moment: what its guardian has been told by then. */
   async function killed(
     held: 'asked' | 'booked',
-    answer: (request: Request, here: Scene) => Promise<Response> = (request, { server }) =>
-      server.fetch(request),
+    answer: (request: Request, here: Scene) => ReturnType<Instead> = () => undefined,
     flags: readonly string[] = [],
   ) {
     const here: Scene = await scene({
-      connection: {
-        async fetch(request) {
-          if (here.isKilled || held === 'booked' || request.method !== 'POST') {
-            return answer(request, here);
-          }
-          if (held === 'asked') await here.server.fetch(request);
-          return new Promise<Response>(() => halted());
-        },
+      instead: (request, server) => {
+        if (here.isKilled || held === 'booked' || request.method !== 'POST') return answer(request, here);
+        return server.fetch(request).then(() => new Promise(() => halted()));
       },
     });
     let halted = (): void => undefined;
@@ -832,10 +737,9 @@ describe('the guardian', () => {
 
   test('is told when the command has ended, so that no later process is taken for it', async () => {
     const here: Scene = await scene();
-    await here.under([endsAfter(1, () => here)], ...line('--on-lost', 'term', '--', 'a'));
+    await here.under([here.ends(1)], ...line('--on-lost', 'term', '--', 'a'));
     const told = (here.guardians[0]?.lines ?? []).slice(0, -2).map((text) => JSON.parse(text).command);
     expect(told).toEqual([null, null, 4711, null]);
-    await here.server.close();
   });
 
   test('deletes it where the ledger does not know its id, and only the line end is missing', async () => {
@@ -860,10 +764,10 @@ describe('the guardian', () => {
   test('asks a service that is away again, until the reservation has ended by itself', async () => {
     let isAway = true;
     const tries: number[] = [];
-    const { here, guard } = await killed('booked', async (request, { server, now }) => {
-      if (request.method !== 'DELETE') return server.fetch(request);
+    const { here, guard } = await killed('booked', ({ method }, { now }) => {
+      if (method !== 'DELETE') return undefined;
       tries.push(now);
-      if (!isAway) return server.fetch(request);
+      if (!isAway) return undefined;
       throw new Failure('network', 'Nothing answers.', { retryable: true });
     });
     const started = here.now;
@@ -877,10 +781,10 @@ describe('the guardian', () => {
   });
 
   test('gives up where the service refuses', async () => {
-    const { here, guard } = await killed('booked', async (request, { server }) =>
-      request.method === 'DELETE'
+    const { here, guard } = await killed('booked', ({ method }) =>
+      method === 'DELETE'
         ? Response.json({ code: 'role_not_allowed', detail: [] }, { status: 403 })
-        : server.fetch(request),
+        : undefined,
     );
     const started = here.now;
     expect(await guard()).toEqual({ exitCode: 0, stdout: '', stderr: '' });

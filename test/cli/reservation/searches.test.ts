@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { fluidEnd } from '../../../src/cli/reservation/found.ts';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
@@ -85,13 +84,9 @@ describe('reserve --volume', () => {
     expect(await booked(flags)).toMatchObject({ bandwidth, start_date: iso(start), end_date: iso(end) });
   });
 
-  test('the card says how long it takes, and the fluid bound beside it', async () => {
-    // Half an hour of all, then an hour of a tenth, would be enough for 27 TB and 4.5 TB.
+  test('the card says how long it takes, and until when there was time', async () => {
     const { stdout } = await reserve('--volume 49.5T --end +9h --tz UTC');
-    expect(stdout).toMatch(/ found +49\.5 TB in .+\n/);
-    expect(stdout).toMatch(/ at best +.+ 14:00, with a rate that changes with what is free\n/);
-    const again = await reserve('--volume 1T --end +9d --start +20h --dry-run');
-    expect(again.stdout).toMatch(/ at best +not sooner, even with a rate that changes with what is free\n/);
+    expect(stdout).toMatch(/ found +49\.5 TB in 1 h 6 min\n +deadline +Sun 1 Nov 21:00 \(in 9 h\)\n/);
   });
 
   test.each([
@@ -138,30 +133,5 @@ describe('wrong combinations are exit 2, with what is missing', () => {
   ])('%s', async (flags, message) => {
     const report = reportOf(await reserve(`${flags} --json`));
     expect([report.exitCode, report.message]).toEqual([2, message]);
-  });
-});
-
-describe('the fluid bound', () => {
-  const part = (from: number, to: number, bandwidth: number) => {
-    return { start_date: iso(from), end_date: iso(to), bandwidth, bandwidth_max: bandwidth, vlans: 1 };
-  };
-  const steps = [part(0, 1, 1000), part(1, 2, 0), part(2, 4, 4000)];
-  const flow = { most: undefined, own: undefined };
-
-  // 1 Gbps carries 450 GB in an hour.
-  test.each([
-    ['within the first step', { ...flow, volume: 225e9 }, 0.5],
-    ['to its end', { ...flow, volume: 450e9 }, 1],
-    ['after a step without any', { ...flow, volume: 450e9 + 900e9 }, 2.5],
-    ['at no more than a rate', { ...flow, volume: 450e9 + 450e9, most: 1000 }, 3],
-    ['never', { ...flow, volume: 5e12 }, undefined],
-  ])('%s', (_, asked, hours) => {
-    expect(fluidEnd(steps, asked)).toBe(hours === undefined ? undefined : NOW + hours * HOUR);
-  });
-
-  test('counts what the reservation itself has taken as free, where steps are joined too', () => {
-    const own = { start: NOW + HOUR, end: NOW + 2 * HOUR, bandwidth: 1000 };
-    expect(fluidEnd([part(0, 4, 0)], { ...flow, volume: 225e9, own })).toBe(NOW + 1.5 * HOUR);
-    expect(fluidEnd([part(0, 4, 0)], { ...flow, volume: 451e9, own })).toBeUndefined();
   });
 });

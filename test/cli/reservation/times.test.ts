@@ -43,13 +43,9 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
     expect(stdout).toContain('Sun 1 Nov 12:00 UTC (now)');
   });
 
-  test.each([['list'], ['sites'], ['status'], ['token', 'inspect']])(
-    '--tz Mars %j: exit 2',
-    async (...words) => {
-      const world = await offlineWorld();
-      expect((await world.run(...words, '--tz', 'Mars')).exitCode).toBe(2);
-    },
-  );
+  test.each(['list', 'sites', 'status'])('--tz Mars %s: exit 2', async (word) => {
+    expect((await (await offlineWorld()).run(word, '--tz', 'Mars')).exitCode).toBe(2);
+  });
 });
 
 test.each<[string[], string]>([
@@ -67,13 +63,9 @@ test.each<[string[], string]>([
   expect(stdout).toContain(line);
 });
 
-test.each([
-  ['today', 'The start, Sun 1 Nov 00:00 UTC, has passed.'],
-  ['today 08:00', 'The start, Sun 1 Nov 08:00 UTC, has passed.'],
-])('--start %s --for 2h: the start is what is wrong', async (start, message) => {
-  const { exitCode, stderr } = await book(['--start', start, '--for', '2h']);
-  expect([exitCode, stderr]).toEqual([6, expect.stringContaining(message)]);
-  expect(stderr).toContain('To start at once, give --start-now.');
+test('--start today --for 2h: the next step starts at once', async () => {
+  const { exitCode, stderr } = await book(['--start', 'today', '--for', '2h']);
+  expect([exitCode, stderr]).toEqual([6, expect.stringMatching(/try: .* --start-now --for 2h\n$/)]);
 });
 
 describe('--start-now --for 2h', () => {
