@@ -1,5 +1,5 @@
 import { shellWord } from '../contract/failure.ts';
-import { type Configuration, shellScript } from './configuration.ts';
+import { type Configuration, configurationOf } from './configuration.ts';
 import { type End, protocolName } from './end.ts';
 
 /** A program and its arguments. */
@@ -119,7 +119,7 @@ export function aboutDeviceMtu({ device, mtu }: Pick<End, 'device' | 'mtu'>): st
 export function iproute2(end: End): Configuration {
   const { mtu, outer, inner } = ipLines(end);
   const [, outerMtu] = mtu;
-  return shellScript(end, {
+  return configurationOf(end, {
     about: ['It lasts until the server restarts.'],
     commands: [...outer, outerMtu, ...inner],
     remove: removalLines(end),

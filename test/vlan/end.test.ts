@@ -17,7 +17,7 @@ describe('one end', () => {
       cTag: 34,
       otherSite: 'be-gent1',
     });
-    expect(endAt(RESERVATION, 'fr-lille', 'eth1')).toBeUndefined();
+    expect(() => endAt(RESERVATION, "fr-lille", "eth1")).toThrow(RangeError);
   });
 
   it('has room for a tag more in each device below', () => {
