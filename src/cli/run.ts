@@ -164,16 +164,14 @@ async function answerShell(words: readonly string[], around: Surroundings): Prom
     },
   };
   try {
-    const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
+    const [{ completionText }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
     const tree = new CommandTree(around, { act: async () => undefined, write: () => undefined });
     const line = await tree.load(words.slice(0, -1));
-    const wanted = wantedAt(line, words.at(-1) ?? '');
-    stdout.write(
-      await completionText(wanted, liveSource(openContext(servicesIn(line), line, silent, running))),
-    );
+    const source = liveSource(openContext(servicesIn(line), line, silent, running));
+    stdout.write(await completionText(line, words.at(-1) ?? '', source));
   } catch {
     // A shell would print a message into the line that is being typed.
   } finally {

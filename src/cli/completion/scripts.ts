@@ -119,27 +119,17 @@ fi
 /** The script for fish, which loads it from its folder of completions. */
 const fishScript = `
 # fish completion for slices-conn
-function __slices_conn_ask
-    # One completion needs the answer twice, for values and for files: the second use takes the stored answer.
-    set -l line (commandline -cp)
-    if test "$__slices_conn_asked" = "$line"
-        set -e __slices_conn_asked
-        return
-    end
-    set -g __slices_conn_asked "$line"
+function __slices_conn_complete
     set -l words (commandline -opc)
     set -l typed (commandline -ct)
     set words (string replace -ra -- '[\\'"\\\\\\\\]' '' $words[2..] "$typed")
-    set -g __slices_conn_answer (command slices-conn ${COMPLETE} -- $words 2>/dev/null </dev/null)
+    set -l answer (command slices-conn ${COMPLETE} -- $words 2>/dev/null </dev/null)
+    string match -v -r -- '^:[01]$' $answer
+    # Names of files are best left to fish, which has no command here.
+    test "$answer[-1]" = :1; and complete -C "'' $typed"
 end
 
-function __slices_conn_values
-    __slices_conn_ask
-    string match -v -r -- '^:[01]$' $__slices_conn_answer
-end
-
-complete -c slices-conn -f -a '(__slices_conn_values)'
-complete -c slices-conn -n '__slices_conn_ask; test "$__slices_conn_answer[-1]" = :1' -F
+complete -c slices-conn -f -a '(__slices_conn_complete)'
 `;
 
 const SCRIPTS: Readonly<Record<CompletionShell, string>> = {
