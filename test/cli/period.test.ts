@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  checkPeriodChange,
   type PeriodChangeFlags,
   type PeriodFlags,
   periodToSend,
@@ -32,65 +33,33 @@ async function outcome(work: () => unknown): Promise<unknown> {
   }
 }
 
-const NO_START = 'usage: The start is missing.';
-const NO_END = 'usage: The end is missing.';
 const both = (one: string, other: string) => `usage: ${one} and ${other} can't be given together.`;
 
 describe('a new period: every combination of its flags', () => {
-  test.each<[PeriodFlags, unknown]>([
-    [{}, NO_START],
-    [{ end }, NO_START],
-    [{ for: '2h' }, NO_START],
-    [{ end, for: '2h' }, NO_START],
-    [{ startNow: false, for: '2h' }, NO_START],
+  const twoHours = { start: START, end: START + 2 * HOUR };
+  const whole = { start: START, end: END };
+  const fromNow = { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR };
 
-    [{ start }, NO_END],
-    [
-      { start, end },
-      { start: START, end: END },
-    ],
-    [
-      { start, for: '2h' },
-      { start: START, end: START + 2 * HOUR },
-    ],
+  test.each<[PeriodFlags, unknown]>([
+    [{ start, end }, whole],
+    [{ start, startNow: false, end }, whole],
+    [{ start, for: '2h' }, twoHours],
     [{ start, end, for: '2h' }, both('--end', '--for')],
     [
-      { start, startNow: false, end },
-      { start: START, end: END },
-    ],
-
-    [{ start: 'now' }, NO_END],
-    [
       { start: 'now', end },
-      { start: 'now', end: END },
+      { ...whole, start: 'now' },
     ],
-    [
-      { start: 'now', for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
-    ],
-    [
-      { start: ' Now ', for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
-    ],
+    [{ start: 'now', for: '2h' }, fromNow],
+    [{ start: ' Now ', for: '2h' }, fromNow],
     [{ start: 'now', end, for: '2h' }, both('--end', '--for')],
-
-    [{ startNow: true }, NO_END],
     [
       { startNow: true, end },
-      { start: 'now', end: END },
+      { ...whole, start: 'now' },
     ],
-    [
-      { startNow: true, for: '2h' },
-      { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR },
-    ],
+    [{ startNow: true, for: '2h' }, fromNow],
     [{ startNow: true, end, for: '2h' }, both('--end', '--for')],
-
-    [{ start, startNow: true }, both('--start', '--start-now')],
     [{ start, startNow: true, end }, both('--start', '--start-now')],
-    [{ start, startNow: true, for: '2h' }, both('--start', '--start-now')],
-    [{ start, startNow: true, end, for: '2h' }, both('--start', '--start-now')],
     [{ start: 'now', startNow: true, for: '2h' }, both('--start', '--start-now')],
-
     [
       { start: '+1h', end: '+3h' },
       { start: NOW + HOUR, end: NOW + 3 * HOUR },
@@ -216,7 +185,11 @@ describe('an update of a period: every combination of its flags', () => {
   );
 
   test.each(rows)('%j', async (flags, expected) => {
-    expect(await outcome(() => readPeriodChange(flags, current, context))).toEqual(expected);
+    const read = () => {
+      checkPeriodChange(flags, context);
+      return readPeriodChange(flags, current, context);
+    };
+    expect(await outcome(read)).toEqual(expected);
   });
 
   test.each<[string, PeriodChangeFlags]>([
@@ -264,12 +237,12 @@ describe('an update of a period: every combination of its flags', () => {
 });
 
 describe('a search: not before --start, not after --end', () => {
-  const lasting = 2 * HOUR;
+  const open = { start: 'now', end: LAST_INSTANT };
 
   test.each<[PeriodFlags, unknown]>([
-    [{}, { start: 'now', end: LAST_INSTANT }],
-    [{ startNow: true }, { start: 'now', end: LAST_INSTANT }],
-    [{ start: 'now' }, { start: 'now', end: LAST_INSTANT }],
+    [{}, open],
+    [{ startNow: true }, open],
+    [{ start: 'now' }, open],
     [
       { start, end },
       { start: START, end: END },
@@ -285,7 +258,7 @@ describe('a search: not before --start, not after --end', () => {
     [{ start, end: '2026-12-01T11:59:59Z' }, 'usage: 2 h do not fit.'],
     [{ end: '+1h' }, 'usage: 2 h do not fit.'],
   ])('%j', async (flags, expected) => {
-    expect(await outcome(() => readSearch(flags, context, lasting))).toEqual(expected);
+    expect(await outcome(() => readSearch(flags, context, 2 * HOUR))).toEqual(expected);
   });
 });
 
