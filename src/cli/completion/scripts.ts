@@ -22,18 +22,14 @@ _slices_conn() {
   local line word glued typed cut mark value description directive i
 
   # The words up to the cursor; what has no space before it belongs to the word before.
-  line=\${COMP_LINE:0:\${COMP_POINT:-\${#COMP_LINE}}}
+  line=\${COMP_LINE:0:COMP_POINT}
   line=\${line#*"\${COMP_WORDS[0]}"}
   for ((i = 1; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     glued=
-    if [[ -n $COMP_LINE ]]; then
-      [[ $line == [^[:space:]]* ]] && glued=1
-      line=\${line#"\${line%%[^[:space:]]*}"}
-      if ((i == COMP_CWORD)); then word=$line; else line=\${line#"$word"}; fi
-    elif [[ $word == [:=] || \${COMP_WORDS[i - 1]} == [:=] ]]; then
-      glued=1
-    fi
+    [[ $line == [^[:space:]]* ]] && glued=1
+    line=\${line#"\${line%%[^[:space:]]*}"}
+    if ((i == COMP_CWORD)); then word=$line; else line=\${line#"$word"}; fi
     if [[ -n $glued ]] && ((\${#words[@]} > 0)); then
       words[\${#words[@]} - 1]+=$word
     else

@@ -63,7 +63,7 @@ export async function verifySaved(
   });
 }
 
-/** A failure to verify as no keys can be had, or with advice about a token that claims to be from a built-in server. */
+/** A failure to verify with advice about the issuer that the token claims, or as one to get keys. */
 function explained(
   { flags, typed }: Context,
   error: Failure,
@@ -75,15 +75,21 @@ function explained(
     const facts = { ...error.facts, fix, retryable: true };
     return new Failure('keys_unreachable', 'The token could not be verified.', facts);
   }
-  if (claimedClaims(token)['iss'] !== OFFLINE_URL) return error;
-  if (code === 'issuer' && !flags.offline) {
+  const { iss } = claimedClaims(token);
+  if (code === 'issuer' && iss === OFFLINE_URL && !flags.offline) {
     return error.with({
       why: 'The token says that it is of the built-in server, which is trusted with --offline only.',
       fix: ownCommand('--offline', ...typed.texts),
       cause: undefined,
     });
   }
-  if (code !== 'signature' && code !== 'key_unknown') return error;
+  if (code === 'issuer') {
+    return error.with({
+      why: `${message} The token says ${JSON.stringify(iss)}. --profile chooses the services that are trusted.`,
+      fix: 'slices-conn profile list',
+    });
+  }
+  if (iss !== OFFLINE_URL || !['signature', 'key_unknown'].includes(code)) return error;
   return error.with({
     why: `${message} Each user has a built-in server of their own, with its key below HOME or XDG_STATE_HOME: with sudo it is root’s.`,
   });

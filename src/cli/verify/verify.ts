@@ -307,19 +307,20 @@ function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile)
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { iss, ...claims } = claimedClaims(token);
   const kind = claimedKind(claims);
-  const { code, message } = error.cause;
-  if (code === 'keys_unreachable') {
-    const otherwise = 'Where its key set is in a file, --jwks FILE takes it from there.';
-    return error.with({ why: inOneText(error.facts.why, otherwise) });
-  }
-  if (code === 'key_unknown' && iss === baseUrl && kind === 'connectivity') {
-    return error.with({ fix: ownCommand('show', String(claims['sub'])) });
-  }
-  if (code !== 'issuer') return error;
+  const more = (says: string): Failure => error.with({ why: inOneText(error.facts.why, says) });
   const own = kind === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
-  return error.with({
-    why: `${message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${own}.`,
-  });
+  switch (error.cause.code) {
+    case 'keys_unreachable':
+      return more('Where its key set is in a file, --jwks FILE takes it from there.');
+    case 'issuer':
+      return more(`To accept that issuer: --issuer URL${own}.`);
+    case 'key_unknown':
+      return iss === baseUrl && kind === 'connectivity'
+        ? error.with({ fix: ownCommand('show', String(claims['sub'])) })
+        : error;
+    default:
+      return error;
+  }
 }
 
 const LEAKED =

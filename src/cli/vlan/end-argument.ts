@@ -7,7 +7,6 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { inOneText, instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
-import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { kindText } from '../../tokens/verify.ts';
 import {
@@ -73,18 +72,16 @@ export async function endArgument(
   const choices = { mtu: flags.mtu === undefined ? USUAL_MTU : mtu, outer, address };
   if (address !== undefined) check('an address', address, addressFault(address, choices.mtu));
   /** What removes the devices, where the reservation is over. */
-  const removal = (site = flags.site, id = ''): string | Changes =>
-    use === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : { remove: true };
+  const removal = (site = flags.site, id = ''): string | Changes => {
+    if (use !== 'probe') return { remove: true };
+    const at = site === undefined ? [] : ['--site', site];
+    const by = outer === undefined || outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer];
+    return ownCommand('vlan', typed ?? id, ...at, '--dev', dev, ...by, '--remove');
+  };
   const reservation = await verifiedReservation(context, typed, use, flags, removal());
   const site = await siteOf(context, reservation, flags.site);
   if (use !== 'remove') await checkPeriod(context, reservation, removal(site, reservation.id));
   return endAt(reservation, site, dev, choices);
-}
-
-/** The command that removes the devices of an end. Without a site it asks for it. */
-function removalOf(typed: string, { site, dev, outer = OUTER_PROTOCOLS[0] }: EndFlags): string {
-  const words = ['vlan', typed, ...(site === undefined ? [] : ['--site', site]), '--dev', dev];
-  return `${ownCommand(...words, ...(outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer]))} --remove`;
 }
 
 /** @param what it should be, such as `an MTU` @throws Failure `usage` where there is a fault */
@@ -146,7 +143,11 @@ async function savedReservation(
   const token = await readTokenFile(context, path);
   const session = await sessionForTokens(context);
   const verified = await verifySaved(context, session, token, { evenExpired }).catch((error: unknown) => {
-    throw advised(error, token, fix);
+    const isExpired =
+      error instanceof Failure && error.cause instanceof TokenError && error.cause.code === 'expired';
+    if (!isExpired) throw error;
+    const good = 'An expired token is good only for removing what was made with it.';
+    throw error.with({ why: inOneText(error.facts.why, good), fix });
   });
   if (verified.kind !== 'connectivity') {
     throw new Failure('unverified', 'This is not a signed reservation.', {
@@ -166,20 +167,6 @@ const DELETED = 'The reservation was deleted.';
 
 /** Why nothing is made for a reservation that is over. */
 const OVER = 'Its tags may be another experiment’s by now. What was made for it can be removed.';
-
-/** Adds to a failure to verify what would help here. */
-function advised(error: unknown, token: string, fix: string | Changes): unknown {
-  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
-  const { code, message } = error.cause;
-  if (code === 'expired') {
-    const why = `${message} An expired token is good only for removing what was made with it.`;
-    return error.with({ why, fix });
-  }
-  if (code !== 'issuer') return error;
-  const says = `The token says ${JSON.stringify(claimedClaims(token)['iss'])}.`;
-  const why = `${message} ${says} --profile chooses the services that are trusted.`;
-  return error.with({ why, fix: 'slices-conn profile list' });
-}
 
 /** @throws Failure `usage` for a site that is not one of the reservation's */
 async function siteOf(
