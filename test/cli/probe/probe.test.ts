@@ -298,16 +298,6 @@ describe('probe', () => {
       expect((await probeOf('later.jwt')).stdout).toMatch(/^This machine has no network device eth1\./);
     });
 
-    test('was deleted before it began or ended: as far as this machine knows', async () => {
-      await reserved('gone.jwt', '--start', '+5h', '--for', '1h', '--name', 'gone');
-      await world.run('--offline', 'delete', 'gone', '--yes');
-      begin();
-      expect(reportOf(await probeOf('gone.jwt', '--json'))).toMatchObject({
-        ...{ exitCode: 2, message: 'The reservation was deleted.' },
-        fix: `slices-conn --offline vlan gone.jwt --site ${SITE} --dev eth1 --remove`,
-      });
-    });
-
     test.each([
       ['has ended', 600_000, 2, /The reservation ended at 2026-11-01T\S+Z\./],
       ['has expired with its token', 7_200_000, 9, /The token does not verify\./],
