@@ -20,25 +20,11 @@ export interface Candidate {
   readonly description: string;
 }
 
-/** Gives candidates from files and services. Its methods print nothing and end within 1.5 s. */
-export interface CompletionSource {
-  /** Sites by name. */
-  sites(): Promise<readonly Candidate[]>;
-  /** Profiles by name. */
-  profiles(): Promise<readonly Candidate[]>;
-  /** The user's experiments, by name where the name is unique. */
-  experiments(): Promise<readonly Candidate[]>;
-  /** The user's projects, by name where the name is unique. */
-  projects(): Promise<readonly Candidate[]>;
-  /** The experiment's reservations, by id. */
-  reservations(): Promise<readonly Candidate[]>;
-  /**
-   * The two sites of a reservation; all sites where it is not known here.
-   *
-   * @param reservation its id, its name, or the file of its token
-   */
-  ends(reservation: string | undefined): Promise<readonly Candidate[]>;
-}
+/** What files and services know: sites and profiles by name, reservations by name or id, and the others by name where it is unique. */
+type LiveKind = 'sites' | 'profiles' | 'experiments' | 'projects' | 'reservations';
+
+/** Gives candidates from files and services. Its functions print nothing and end within 1.5 s. */
+export type CompletionSource = Readonly<Record<LiveKind, () => Promise<readonly Candidate[]>>>;
 
 /**
  * The kind of each value, by the name that help gives it: a flag's own name, or else the word between its
@@ -56,12 +42,11 @@ export const KIND_OF: ReadonlyMap<string, Kind> = new Map([
   ['project id', 'projects'],
   ['id', 'reservations'],
   ['id|file', 'reservations or files'],
-  ['end', 'ends'],
-  ...['site1', 'site2', 'site', 'sites'].map((name) => [name, 'sites'] as const),
+  ...['site1', 'site2', 'site', 'end', 'sites'].map((name) => [name, 'sites'] as const),
   ...['file', 'command', 'file|url', 'dir'].map((name) => [name, 'files'] as const),
   ['topic', 'topics'],
 ]);
-type Kind = keyof CompletionSource | 'files' | 'topics' | 'reservations or files';
+type Kind = LiveKind | 'files' | 'topics' | 'reservations or files';
 
 /** Flags that may be repeated. Variadic flags always may. */
 const REPEATABLE: readonly unknown[] = ['--claim', '--trust', '--ci-issuer', '--administrator'];
@@ -129,8 +114,7 @@ export async function completionText(
   }
   const hasFiles = kind === 'files' || kind === 'reservations or files';
   const live = kind === 'reservations or files' ? 'reservations' : kind;
-  const found =
-    live === undefined || live === 'files' || live === 'topics' ? [] : await source[live](operands[0]);
+  const found = live === undefined || live === 'files' || live === 'topics' ? [] : await source[live]();
   const candidates = [
     ...known.filter(({ value }) => value.startsWith(typed)),
     ...near(

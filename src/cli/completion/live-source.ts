@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
-import { isObject } from '../../contract/json.ts';
 import { reservationState } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
@@ -8,7 +7,6 @@ import { isAlmostOver } from '../../session/login/login-tokens.ts';
 import { OFFLINE } from '../../session/profiles/profile-keys.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
-import { claimedClaims } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, wantedProfile } from '../global-options.ts';
@@ -32,30 +30,20 @@ export function liveSource(context: Context): CompletionSource {
     },
     experiments: () => asked(context, async ({ portal }) => named(await portal.experiments(), now)),
     projects: () => asked(context, async ({ portal }) => named(await portal.projects(), now)),
-    reservations: () => limited(async () => reservations(await entriesOf(context), now)),
-    ends: async (reservation) => {
-      const known = reservation === undefined ? [] : await limited(() => endsOf(context, reservation));
-      return known.length > 0 ? known : sites(context);
-    },
+    reservations: () => limited(() => reservations(context, now)),
   };
 }
 
-/** The ledger's reservations that were not deleted. No service is asked. */
-async function entriesOf({ session, clock }: Context): Promise<readonly LedgerEntry[]> {
-  const opened = await session();
-  const entries = await (await opened.ledger()).all(clock.now());
-  return entries.filter(({ id }) => id !== undefined);
-}
-
-const nameIn = ({ reservation, requested }: LedgerEntry) => reservation?.name ?? requested?.name;
-
 /**
- * Those of the reservations that have not ended. Offers names, which people know, and ids where a reservation has none or two
- * share one.
+ * The ledger's reservations that have not ended and were not deleted. No service is asked. Offers names,
+ * which people know, and ids where a reservation has none or two share one.
  */
-function reservations(entries: readonly LedgerEntry[], now: number): Candidate[] {
+async function reservations({ session }: Context, now: number): Promise<Candidate[]> {
+  const entries = await (await (await session()).ledger()).all(now);
+  const nameIn = ({ reservation, requested }: LedgerEntry) => reservation?.name ?? requested?.name;
   const current = entries.filter(
-    ({ reservation }) => !reservation || reservationState(reservation, now) !== 'ended',
+    ({ id, reservation }) =>
+      id !== undefined && (!reservation || reservationState(reservation, now) !== 'ended'),
   );
   const named = Map.groupBy(current, nameIn);
   return current.map((entry) => {
@@ -82,20 +70,6 @@ function named(
     const about = [byName ? '' : name, role, end <= now ? 'expired' : '', description];
     return { value: byName ? name : id, description: about.filter(Boolean).join(', ') };
   });
-}
-
-/** Nothing is verified and no service is asked: what is picked is checked when the command runs. */
-async function endsOf(context: Context, reservation: string): Promise<Candidate[]> {
-  const { files } = context;
-  if (reservation !== '-' && (await files.exists(reservation))) {
-    const { connectivity } = claimedClaims(new TextDecoder().decode(await files.read(reservation)).trim());
-    const ends = isObject(connectivity) ? [connectivity['site1'], connectivity['site2']] : [];
-    return ends.filter((site) => typeof site === 'string').map(asSite);
-  }
-  const entries = await entriesOf(context);
-  const meant = entries.find((entry) => [entry.id, nameIn(entry)].includes(reservation));
-  const known = meant?.reservation ?? meant?.requested;
-  return known ? [known.site1, known.site2].map(asSite) : [];
 }
 
 /** The sites of the service, where somebody is logged in and it tells them; else those of the built-in network. */

@@ -16,17 +16,10 @@ const lineAt = (line: string) => readCommandLine(program, line.split(' ').slice(
 
 /** What files and services know: for each kind a word that names it, and all of these. */
 function sourceOf(names: readonly string[] = [], description = ''): CompletionSource {
-  const kind = (name: string) => async (of?: string) =>
-    [...names, `${name}${of === undefined || name !== 'ends' ? '' : `:${of}`}`].map((value) => ({
-      ...{ value, description },
-    }));
+  const of = (kind: string) => async () => [...names, kind].map((value) => ({ value, description }));
   return {
-    sites: kind('sites'),
-    profiles: kind('profiles'),
-    experiments: kind('experiments'),
-    projects: kind('projects'),
-    reservations: kind('reservations'),
-    ends: kind('ends'),
+    ...{ sites: of('sites'), profiles: of('profiles'), experiments: of('experiments') },
+    ...{ projects: of('projects'), reservations: of('reservations') },
   };
 }
 const nothing = sourceOf();
@@ -80,7 +73,7 @@ test.each<[words: string, ...lines: string[]]>([
   [RESERVE, 'reserve be-gent1 pl-poznan1 --bandwidth 1G '],
   [LIST, 'list '],
   ['sites', 'sites ', 'reserve ', 'reserve --bandwidth 1G be-gent1 s'],
-  ['sites', '--json reserve --profile x --for 2h '],
+  ['sites', '--json reserve --profile x --for 2h ', 'vlan link.jwt --dev eth1 --site '],
   [without(LIST, '--all'), 'list --all '],
   ['auto always never', '--color '],
   ['auto always', 'list --color a'],
@@ -98,7 +91,6 @@ test.each<[words: string, ...lines: string[]]>([
   ['projects', '--project ', 'project show ', 'project token '],
   ['reservations', 'show ', 'update res', 'delete --yes con_a '],
   ['reservations files', 'vlan '],
-  ['ends:link.jwt', 'vlan link.jwt --dev eth1 --site '],
   [
     `--earliest --wait --allow-unsigned --extend --with-token --on-lost ${REROUTE}`,
     'run a b --bandwidth 1G --for 1h ',

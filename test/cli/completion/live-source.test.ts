@@ -56,19 +56,6 @@ describe('at a service with a login', () => {
     expect(await complete('--project=de')).toEqual([expect.stringMatching(/^--project=demo\t/)]);
   });
 
-  test('the site of an end is one of its reservation’s two, by id or by the file of the token', async () => {
-    world.files.set('link.jwt', (await world.run('--offline', 'show', active ?? '', '--token')).stdout);
-    for (const known of [active ?? '', 'link.jwt']) {
-      const offered = await complete('vlan', known, '--dev', 'eth1', '--site', '');
-      expect(offered).toEqual(['be-gent1\tBelgium', 'pl-poznan1\tPoland']);
-    }
-    for (const unknown of [['con_other.example.org_x'], ['-'], []]) {
-      expect(await complete('vlan', ...unknown, '--site', '')).toHaveLength(SITES.length);
-    }
-    world.files.set('bad.jwt', 'x.y.z');
-    expect(await complete('vlan', 'bad.jwt', '--site', '')).toHaveLength(SITES.length);
-  });
-
   test('reservations of this machine’s ledger are offered by id, without those in the line', async () => {
     const first = `${active}\tbe-gent1 – pl-poznan1, 1 Gbps, active`;
     const second = `${later}\tbe-gent1 – pl-poznan1, 2.5 Gbps, scheduled`;
