@@ -29,15 +29,8 @@ import { parsePastTime, parseTime, type TimeContext } from '../../src/words/type
 /** With offsets of quarters, changes by half an hour, at midnight, on the other side of the year, and none. */
 const ZONES = [
   ...['UTC', 'Europe/Brussels', 'America/New_York', 'America/St_Johns', 'America/Havana', 'Asia/Kathmandu'],
-  ...[
-    'Australia/Lord_Howe',
-    'Pacific/Chatham',
-    'Pacific/Kiritimati',
-    'Africa/Casablanca',
-    '+05:30',
-    '-03',
-    '+0530',
-  ],
+  ...['Australia/Lord_Howe', 'Pacific/Chatham', 'Pacific/Kiritimati', 'Africa/Casablanca'],
+  ...['+05:30', '-03', '+0530'],
 ];
 const [FROM, UNTIL] = [Date.UTC(2025, 0, 1), Date.UTC(2029, 0, 1)];
 

@@ -56,14 +56,13 @@ test('one that this machine has changed is 9; the proof of the change verifies',
   expect((await verify()).exitCode).toBe(0);
 });
 
-test('one that has ended is 9, and says that it was real; --ended accepts it', async () => {
+test('one that has ended is 9, and says that it was real, and what accepts it', async () => {
   const { verify, after } = await machine();
   after(2.1);
   const report = reportOf(await verify());
   expect(report).toMatchObject({ code: 'unverified', exitCode: 9, standing: 'ended' });
   expect(report.why).toContain(`signed by ${ISSUER}`);
   expect(report.fix).toMatch(/ --ended$/);
-  expect(JSON.parse((await verify('--ended')).stdout)).toMatchObject({ verified: true, standing: 'ended' });
 });
 
 describe('several tokens are a row each', () => {
@@ -83,26 +82,15 @@ describe('several tokens are a row each', () => {
     expect(json.exitCode).toBe(exitCode);
     if (exitCode !== 0) expect(json.stdout).toBe('');
     const { items } = JSON.parse(json.stdout || json.stderr).error ?? JSON.parse(json.stdout);
-    const told = (items as { verified: boolean; error?: { code: string } }[]).map(
-      ({ verified, error }) => error?.code ?? verified,
-    );
-    expect(told).toEqual(due);
+    const told = ({ verified, error }: { verified: boolean; error?: { code: string } }) =>
+      error?.code ?? verified;
+    expect(items.map(told)).toEqual(due);
     const { stdout } = await world.run('--offline', 'verify', ...files);
     const rows = stdout.trimEnd().split('\n').slice(1);
     expect(rows.map((row) => / yes +be-gent1 – pl-poznan1, 1 Gbps/.test(row))).toEqual(
       due.map((one) => one === true),
     );
     if (files[0] === '-') expect(rows.map((row) => row.slice(0, 3))).toEqual(['-:1', '-:2', '-:4']);
-  });
-
-  test('a thousand in one run', async () => {
-    const { world, id } = await machine();
-    const token = String(world.files.get('link.jwt'));
-    world.files.set('-', token.repeat(1000));
-    const { stdout } = await world.run('--offline', '--json', 'verify');
-    const { items } = JSON.parse(stdout);
-    expect(items).toHaveLength(1000);
-    expect(items[999]).toMatchObject({ file: '-:1000', verified: true, reservation: { id } });
   });
 });
 

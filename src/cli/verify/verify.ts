@@ -57,6 +57,8 @@ export const command = {
 } as const satisfies CommandDeclaration;
 /** The flags as typed. */
 type Flags = OptionsOf<typeof command.options>;
+/** The same with the keys that they name, in place of the services'. */
+type FlagsAndKeys = Flags & { keys: KeySet | undefined };
 
 /** A token as it was given. */
 interface GivenToken {
@@ -75,11 +77,6 @@ interface Checked {
 
 /** A token by its name, and what became of it. */
 type Row = readonly [name: string, Checked | Failure];
-
-/** The keys to verify with, in place of the services'. */
-interface WithKeys {
-  keys: KeySet | undefined;
-}
 
 /** Verifies tokens of any kind: one, or several with a row for each. */
 export async function run(context: Context, files: readonly string[], flags: Flags): Promise<void> {
@@ -179,17 +176,23 @@ async function checkedOne(
   context: Context,
   session: Session,
   token: string,
-  flags: Flags & WithKeys,
+  flags: FlagsAndKeys,
 ): Promise<Checked> {
   const { issuer, keys } = flags;
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= context.clock.now() };
   const withHistory = async (error: unknown): Promise<VerifiedToken> => {
-    const cause = error instanceof Failure && error.cause;
-    const isGone = cause instanceof TokenError && cause.code === 'key_unknown';
-    if (!isGone || context.flags.offline || keys !== undefined) throw error;
+    const isAsked = !context.flags.offline && keys === undefined;
+    if (!(isAsked && error instanceof Failure && error.cause instanceof TokenError)) throw error;
+    if (error.cause.code !== 'key_unknown') throw error;
     const past = await checkedToken(() => keyInHistory(token, session.send));
     if (!past) throw error;
-    if (!how.evenExpired) throw past.revoked === undefined ? error : retiredKey(error, past.revoked);
+    if (!how.evenExpired) {
+      if (past.revoked === undefined) throw error;
+      const at = instant(past.revoked * 1000);
+      throw error.with({
+        why: sentence`Its issuer retired the key that signed it as leaked at ${at}. What is valid has been signed anew.`,
+      });
+    }
     if (past.revoked !== undefined) context.output.notice(LEAKED);
     return verifySaved(context, session, token, {
       ...how,
@@ -234,7 +237,7 @@ async function standingOf(
   context: Context,
   session: Session,
   claims: ConnectivityClaims,
-  flags: Flags & WithKeys,
+  flags: FlagsAndKeys,
 ): Promise<Standing> {
   const { now } = context.clock;
   const { iss, iat, sub, connectivity } = claims;
@@ -284,7 +287,7 @@ async function askedStatus(
   { flags, output, clock: { now } }: Context,
   session: Session,
   claims: ConnectivityClaims,
-  { keys, key }: Flags & WithKeys,
+  { keys, key }: FlagsAndKeys,
 ): Promise<{ stands?: boolean; says: string; at?: number }> {
   const without = flags.offline ? '--offline' : key === undefined ? undefined : '--key';
   if (without !== undefined) return { says: `not asked whether it is still valid: ${without}` };
@@ -325,14 +328,6 @@ function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile)
 
 const LEAKED =
   'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
-
-/** The failure of a token whose key its issuer has retired as leaked. @param revoked seconds */
-function retiredKey(error: unknown, revoked: number): unknown {
-  if (!(error instanceof Failure)) return error;
-  return error.with({
-    why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What is valid has been signed anew.`,
-  });
-}
 
 function isAddress(source: string): boolean {
   return /^https?:/i.test(source);
