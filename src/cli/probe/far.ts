@@ -38,13 +38,10 @@ export function readFarReport(bytes: Uint8Array, path: string, end: End): FarRep
   return parsed.output;
 }
 
-/** The verdict from here on a fault that the other end has found in its own devices. */
+/** The verdict from here on a fault that the other end has found in its own devices; for others it does not hear this end. */
 const FROM_HERE: Partial<Record<VerdictCode, VerdictCode>> = {
   own_tags_swapped: 'far_tags_swapped',
   own_ethertype: 'far_ethertype',
-  own_other_sites_tags: 'far_does_not_hear',
-  own_device: 'far_does_not_hear',
-  own_mtu: 'far_does_not_hear',
 };
 
 /** Whether a verdict says that frames arrive with wrong tags. */
@@ -56,10 +53,11 @@ export function combined(here: Verdict, far: FarReport, { site, otherSite, reser
   const { verdict } = here;
   if (verdict === 'ok' || here.end === 'own') return here;
   const is = (own: VerdictCode, other: VerdictCode): boolean => verdict === own && far.verdict === other;
-  const atFar = FROM_HERE[far.verdict];
+  const isOwn = far.verdict.startsWith('own_');
+  const atFar = FROM_HERE[far.verdict] ?? 'far_does_not_hear';
   const rows: readonly (readonly [fits: boolean, end: Verdict['end'], says: string, code?: VerdictCode])[] = [
     [is('path_mtu', 'own_mtu'), 'far', `Large packets are lost: an MTU at ${otherSite} is too small.`],
-    [!!atFar, 'far', `The fault is at ${otherSite}: probe has found ${far.verdict} there.`, atFar],
+    [isOwn, 'far', `The fault is at ${otherSite}: probe has found ${far.verdict} there.`, atFar],
     [
       isWrongTags(verdict),
       'path',

@@ -1,6 +1,6 @@
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
-import { assumedOf, type End } from '../../vlan/end.ts';
+import { assumedOf, type End, protocolName } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Context, Machine } from '../context.ts';
@@ -40,23 +40,25 @@ export async function applyEnd(context: Context, end: End, removing: boolean): P
   }
   const ran = steps.map(({ call }) => shellLine(call));
   const result = { ...describeEnd(end, iproute2(end), removing), ran };
-  await output.result(result, (print) => {
-    const { names, site, device, mtu, sTag, cTag, address } = end;
-    const { green } = print.paint;
-    if (removing) {
-      return ran.length === 0
-        ? `There is no ${names.inner} here: nothing to remove.\n`
-        : `${green('Removed')} ${removed(end, steps)} at ${site}\n`;
+  await output.result(result, ({ paint: { green } }) => {
+    if (!removing) {
+      return `${ran.length === 0 ? 'Everything is there already' : green('Applied')}: the end at ${end.site}\n`;
     }
-    const title = `${ran.length === 0 ? 'Everything is there already' : green('Applied')}: the end at ${site}`;
-    return print.card(title, [
-      [device, `MTU ${mtu.device} or more`],
-      [names.outer, `S-tag ${sTag}   MTU ${mtu.outer}`],
-      [names.inner, `C-tag ${cTag}   MTU ${mtu.inner}${address === null ? '' : `   ${address}`}`],
-    ]);
+    return ran.length === 0
+      ? `There is no ${end.names.inner} here: nothing to remove.\n`
+      : `${green('Removed')} ${removed(end, steps)} at ${end.site}\n`;
   });
   if (output.json || removing) return;
-  for (const line of assumedOf(end)) output.notice(line);
+  for (const line of summary(end)) output.notice(line);
+}
+
+/** An end in a line, and what was assumed, for people. @param names of a tool that takes no dots, other ones */
+export function summary(end: End, { outer, inner } = end.names): readonly string[] {
+  const { site, device, sTag, cTag, mtu } = end;
+  return [
+    `${site}: ${device} → ${outer} (S-tag ${sTag}, ${protocolName(end.outer)}) → ${inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
+    ...assumedOf(end),
+  ];
 }
 
 /** The outer device stays where it carries another one. @throws Failure `usage` for a conflict */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type Changes, Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts';
-import { assumedOf, type DeviceNames, type End, OUTER_PROTOCOLS, protocolName } from '../../vlan/end.ts';
+import { type End, OUTER_PROTOCOLS } from '../../vlan/end.ts';
 import { CONFIGURATION_OF, describeEnd } from '../../vlan/formats.ts';
 import type { CommandDeclaration } from '../command.ts';
 import { retyped } from '../command-line.ts';
@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { jsonText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
-import { applyEnd } from './apply.ts';
+import { applyEnd, summary } from './apply.ts';
 import { END_OPTIONS, endArgument } from './end-argument.ts';
 
 /** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (vlan/README.md, "Commands"). */
@@ -74,15 +74,6 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
   const { names } = configuration;
   const notices = removing ? aboutRemovalOf(names, end.device) : summary(end, names);
   for (const line of notices) output.notice(line);
-}
-
-/** The end for people who have sent the text elsewhere. */
-function summary(end: End, names: DeviceNames): readonly string[] {
-  const { site, device, sTag, cTag, mtu, outer } = end;
-  return [
-    `${site}: ${device} → ${names.outer} (S-tag ${sTag}, ${protocolName(outer)}) → ${names.inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
-    ...assumedOf(end),
-  ];
 }
 
 /** @throws Failure `usage` for a format that can't be applied or has no files, and for --apply without the rights of root */
