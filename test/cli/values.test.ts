@@ -111,21 +111,16 @@ describe('a bandwidth', () => {
 });
 
 describe('a volume, in bytes', () => {
-  test.each<[string, number]>([
-    ['1B', 1],
-    ['5000000 B', 5_000_000],
-    ['1T', 1e12],
-    ['800G', 800e9],
-    ['800 GB', 800e9],
-    ['50T', 50e12],
-    ['1.5T', 1.5e12],
-    ['1k', 1000],
-    ['2TiB', 2 * 1024 ** 4],
-    ['2Ti', 2 * 1024 ** 4],
-    ['1.5KiB', 1536],
-    ['9007199254740991B', Number.MAX_SAFE_INTEGER],
-  ])('%s', (text, bytes) => {
-    expect(parseVolume(text)).toBe(bytes);
+  test.each<[number, ...string[]]>([
+    [1, '1B'],
+    [1000, '1k'],
+    [1536, '1.5KiB'],
+    [800e9, '800G', '800 GB'],
+    [1.5e12, '1.5T'],
+    [2 * 1024 ** 4, '2TiB', '2Ti'],
+    [Number.MAX_SAFE_INTEGER, '9007199254740991B'],
+  ])('%d is %s', (bytes, ...texts) => {
+    for (const text of texts) expect(parseVolume(text)).toBe(bytes);
   });
 
   test.each([
