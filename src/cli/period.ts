@@ -73,31 +73,22 @@ export async function onServiceTime(
 const ON_THE_WAY = 5000;
 
 /**
- * The end to send for a period that starts with its request and is not to be shorter than asked
- * (cli/README.md, "Values"): 5 s later, rounded up to a second. All in milliseconds.
- *
- * @param expiry the experiment's: the addition does not go past it
- * @throws Failure `usage` after the year 9999
- */
-function fullEnd(lasting: number, now: number, expiry = LAST_INSTANT): number {
-  const end = later(now, lasting);
-  return Math.max(end, Math.min(Math.ceil((end + ON_THE_WAY) / 1000) * 1000, expiry, LAST_INSTANT));
-}
-
-/**
- * A period as it is sent: where it starts with its request and has a duration, it ends late enough to last
- * that long.
+ * A period as it is sent. Where it starts with its request and has a duration, it is not to be shorter than that: it ends 5 s
+ * later, rounded up to a second (cli/README.md, "Values").
  *
  * @param now when it is sent, in milliseconds
- * @param expiry the experiment's, in milliseconds, where it is known
+ * @param expiry the experiment's, in milliseconds, where it is known: the addition does not go past it
  * @throws Failure `usage` after the year 9999
  */
 export function periodToSend<Sent extends Partial<NewPeriod>>(
   { lasting, ...period }: Sent,
   now: number,
-  expiry: number | undefined,
+  expiry = LAST_INSTANT,
 ): Omit<Sent, 'lasting'> {
-  return lasting === undefined ? period : { ...period, end: fullEnd(lasting, now, expiry) };
+  if (lasting === undefined) return period;
+  const end = later(now, lasting);
+  const full = Math.ceil((end + ON_THE_WAY) / 1000) * 1000;
+  return { ...period, end: Math.max(end, Math.min(full, expiry, LAST_INSTANT)) };
 }
 
 /**
@@ -112,28 +103,14 @@ export function shortfall({ start, end }: Period, lasting: number | undefined): 
 }
 
 /**
- * Reads the flags of a new period: a start or start now, and an end or a duration.
+ * Reads the flags of a new period: a start or start now, and an end or a duration, none of which is missing.
  *
- * @throws Failure `usage` when one is missing, two say the same thing, or it would end before it starts
+ * @throws Failure `usage` when two say the same thing, or it would end before it starts
  */
 export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod {
-  const { start: startText, startNow = false } = flags;
-  if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
-  if (startText === undefined && !startNow) {
-    throw new Failure('usage', 'The start is missing.', {
-      why: 'Give --start-now or --start TIME.',
-      fix: '--help',
-    });
-  }
-  const start = startText === undefined ? 'now' : readStart(startText, context);
+  const start = readNewStart(flags, context);
   const from = start === 'now' ? context.now : start;
-  const end = readEnd(flags, from, context);
-  if (end === undefined) {
-    throw new Failure('usage', 'The end is missing.', {
-      why: 'Give --for DURATION or --end TIME.',
-      fix: '--help',
-    });
-  }
+  const end = readEnd(flags, from, context) ?? from;
   return { start, end: checkedEnd(from, end), ...lastingOf(start, flags) };
 }
 
@@ -152,17 +129,12 @@ interface SearchWindow {
  * @param lasting how long the reservation is at least, in milliseconds. Default: any length
  * @throws Failure `usage` where it would end before it starts, or does not fit
  */
-export function readSearch(
-  { start: startText, startNow = false, end: endText }: PeriodFlags,
-  context: TimeContext,
-  lasting = 1,
-): SearchWindow {
-  if (startText !== undefined && startNow) throw conflict('--start', '--start-now');
-  const named = startText === undefined ? 'now' : readStart(startText, context);
+export function readSearch(flags: PeriodFlags, context: TimeContext, lasting = 1): SearchWindow {
+  const named = readNewStart(flags, context);
   // A search looks ahead: whatever lies behind is not before now.
   const start = named !== 'now' && named <= context.now ? 'now' : named;
   const from = start === 'now' ? context.now : start;
-  const end = readEnd(endText === undefined ? {} : { end: endText }, from, context);
+  const end = readEnd({ end: flags.end }, from, context);
   if (end === undefined) return { start, end: LAST_INSTANT };
   const window = { start, end: checkedEnd(from, end) };
   if (end - from >= lasting) return window;
@@ -207,7 +179,7 @@ export function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext
 }
 
 /**
- * Reads the flags of a change to an existing period, on whose days a time of day alone is.
+ * Reads the flags of a change to an existing period, on whose days a time of day alone is. See {@link checkPeriodChange}.
  *
  * @returns only what changes
  * @throws Failure `usage`
@@ -217,16 +189,12 @@ export function readPeriodChange(
   current: Period,
   context: TimeContext,
 ): Partial<NewPeriod> {
-  checkPeriodChange(flags, context);
-  const { start: startText, extend } = flags;
+  const { start: startText, end: endText, extend } = flags;
   const start = startText === undefined ? undefined : readStart(startText, context, { on: current.start });
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
-  const end =
-    extend !== undefined
-      ? later(current.end, parseDuration(extend))
-      : start === undefined && flags.end !== undefined
-        ? readOwnEnd(flags.end, current, context)
-        : readEnd(flags, from, context);
+  const isOwn = start === undefined && endText !== undefined;
+  let end = isOwn ? readOwnEnd(endText, current, context) : readEnd(flags, from, context);
+  if (extend !== undefined) end = later(current.end, parseDuration(extend));
   return {
     start,
     ...(end === undefined ? {} : { end: checkedEnd(from, end) }),
@@ -236,6 +204,11 @@ export function readPeriodChange(
 
 function readStart(text: string, context: TimeContext, reading?: TimeReading): number | 'now' {
   return /^\s*now\s*$/i.test(text) ? 'now' : parseTime(text, context, reading);
+}
+
+function readNewStart({ start, startNow = false }: PeriodFlags, context: TimeContext): number | 'now' {
+  if (start !== undefined && startNow) throw conflict('--start', '--start-now');
+  return start === undefined ? 'now' : readStart(start, context);
 }
 
 function lastingOf(

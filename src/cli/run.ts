@@ -144,17 +144,16 @@ async function picked(
 async function answerShell(words: readonly string[], around: Surroundings): Promise<void> {
   const running = new Running();
   try {
-    const [{ completionText, wantedAt }, { liveSource }] = await Promise.all([
+    const [{ completionText }, { liveSource }] = await Promise.all([
       import('./completion/candidates.ts'),
       import('./completion/live-source.ts'),
     ]);
     const tree = new CommandTree(around, { act: async () => undefined, write: () => undefined });
     const line = await tree.load(words.slice(0, -1));
-    const wanted = wantedAt(line, words.at(-1) ?? '');
     // Nobody is asked, and nothing is said beside the candidates.
     const flags = { ...servicesIn(line), quiet: true, input: false };
     const source = liveSource(openContext(flags, line, around, running));
-    around.terminal.stdout.write(await completionText(wanted, source));
+    around.terminal.stdout.write(await completionText(line, words.at(-1) ?? '', source));
   } catch {
     // A shell would print a message into the line that is being typed.
   } finally {

@@ -2,7 +2,6 @@ import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { isTimeZone } from '../contract/instants.ts';
 import type { Times } from '../contract/said.ts';
 import {
-  type Calendar,
   clockOf,
   dateText,
   endText,
@@ -50,10 +49,6 @@ function zoneName(text: string): string | undefined {
   return timeZone === 'UTC' || timeZone.toLowerCase() === text.toLowerCase() ? timeZone : text;
 }
 
-function calendarOf({ now, zone }: TimeContext): Calendar {
-  return { now, clock: clockOf(zone) };
-}
-
 /**
  * An instant for people, in the context's zone, which the reader must find nearby: {@link timeTeller} names it.
  *
@@ -61,7 +56,12 @@ function calendarOf({ now, zone }: TimeContext): Calendar {
  * @example shortTime(start, context) // 'Sun 22 Nov 14:00'
  */
 export function shortTime(instant: number, context: TimeContext, isNarrow = false): string {
-  return instantText(instant, calendarOf(context), { isNarrow });
+  return shortTimes(context, isNarrow).instant(instant);
+}
+
+/** The end of a period for people, beside its start. @param isNarrow leaves out the weekday */
+export function shortEnd(start: number, end: number, context: TimeContext, isNarrow = false): string {
+  return shortTimes(context, isNarrow).ends(start, end)[1];
 }
 
 /** Times whose zone the reader finds nearby. @param isNarrow leaves out the weekday, as in a table */
@@ -92,17 +92,12 @@ export function timesIn(context: TimeContext): Times {
   };
 }
 
-function timesOf(context: TimeContext, style: InstantStyle): Times {
-  const calendar = calendarOf(context);
+function timesOf({ now, zone }: TimeContext, style: InstantStyle): Times {
+  const calendar = { now, clock: clockOf(zone) };
   return {
     instant: (at) => instantText(at, calendar, style),
     ends: (start, end) => [instantText(start, calendar, style), endText(start, end, calendar, style)],
   };
-}
-
-/** The end of a period for people, beside its start. @param isNarrow leaves out the weekday */
-export function shortEnd(start: number, end: number, context: TimeContext, isNarrow = false): string {
-  return endText(start, end, calendarOf(context), { isNarrow });
 }
 
 /**

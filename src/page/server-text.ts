@@ -22,8 +22,8 @@ export function showServerText(reservation: Reservation, copy: (text: string) =>
       const name = device.value.trim();
       const problem =
         name === '' ? 'Name the device that reaches the site’s switch, such as eth1.' : deviceFault(name);
-      const end = problem === undefined ? endAt(reservation, site.value, name) : undefined;
-      return end ? { text: `${iproute2(end).text.join('\n')}\n` } : { problem: problem ?? '' };
+      if (problem !== undefined) return { problem };
+      return { text: `${iproute2(endAt(reservation, site.value, name)).text.join('\n')}\n` };
     },
     copy,
   });

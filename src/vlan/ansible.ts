@@ -6,16 +6,16 @@ import { carriesAnother, deleteLine, ipLines, iproute2, placeOf } from './iprout
 export function ansible(end: End): Configuration {
   const { device, names, reservation, site } = end;
   const { outer, inner } = names;
-  const lines = ipLines(end);
+  const { mtu, ...lines } = ipLines(end);
   const run = 'Run it as root for this one server: ansible-playbook --become -i SERVER, FILE';
+  const removesOuter = `${carriesAnother(outer)} || ${deleteLine(outer)}`;
   return {
     ...iproute2(end),
     text: [
       ...commented([...aboutEnd(end), 'It lasts until the server restarts.', run]),
-      ...play([
-        ...task(`${outer} on ${device}`, lines.outer, 'creates', outer),
-        ...task(`${inner} on ${outer}`, [...lines.mtu, ...lines.inner], 'creates', inner),
-      ]),
+      ...PLAY,
+      ...task(`${outer} on ${device}`, 'creates', outer, lines.outer),
+      ...task(`${inner} on ${outer}`, 'creates', inner, [...mtu, ...lines.inner]),
     ],
     removal: [
       ...commented([
@@ -23,36 +23,27 @@ export function ansible(end: End): Configuration {
         ...aboutRemovalOf(names, device),
         run,
       ]),
-      ...play([
-        ...task(`no ${inner}`, [deleteLine(inner)], 'removes', inner),
-        ...task(
-          `no ${outer} that carries nothing`,
-          [`${carriesAnother(outer)} || ${deleteLine(outer)}`],
-          'removes',
-          outer,
-        ),
-      ]),
+      ...PLAY,
+      ...task(`no ${inner}`, 'removes', inner, [deleteLine(inner)]),
+      ...task(`no ${outer} that carries nothing`, 'removes', outer, [removesOuter]),
     ],
   };
 }
 
-function play(tasks: readonly string[]): readonly string[] {
-  return ['---', '- hosts: all', '  gather_facts: false', '  tasks:', ...tasks];
-}
+const PLAY = ['---', '- hosts: all', '  gather_facts: false', '  tasks:'];
 
 /** @param guard the task is left out when the device is there, or when it is not */
 function task(
   name: string,
-  lines: readonly string[],
   guard: 'creates' | 'removes',
-  made: string,
+  device: string,
+  lines: readonly string[],
 ): readonly string[] {
   return [
     `    - name: ${JSON.stringify(oneLine(name))}`,
     '      ansible.builtin.shell:',
     '        cmd: |',
-    '          set -e',
-    ...lines.map((line) => `          ${line}`),
-    `        ${guard}: ${placeOf(made)}`,
+    ...['set -e', ...lines].map((line) => `          ${line}`),
+    `        ${guard}: ${placeOf(device)}`,
   ];
 }

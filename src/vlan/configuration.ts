@@ -6,8 +6,8 @@ export interface ConfigurationFile {
   readonly path: string;
   /** With a line end at its end. */
   readonly content: string;
-  /** As netplan wants it: others can't read the file. Default false. */
-  readonly isPrivate?: boolean;
+  /** As netplan wants it: others can't read the file. */
+  readonly isPrivate: boolean;
 }
 
 /** The text for a tool that configures one end of a reservation, and that removes it again. */
@@ -30,7 +30,7 @@ export interface Configuration {
 }
 
 /** The parts of a {@link Configuration} from which its texts follow. */
-export interface Parts extends Pick<Configuration, 'commands' | 'remove'> {
+interface Parts extends Pick<Configuration, 'commands' | 'remove'> {
   readonly files?: readonly ConfigurationFile[];
   /** Sentences that a person should know about this text. */
   readonly about: readonly string[];
@@ -38,40 +38,39 @@ export interface Parts extends Pick<Configuration, 'commands' | 'remove'> {
   readonly aboutRemoval?: readonly string[];
 }
 
-/** A configuration that is a shell script. */
-export function shellScript(end: End, parts: Parts): Configuration {
-  const about = commented([...aboutEnd(end), ...parts.about, 'For a shell of root.']);
-  return configuration(end, parts, [...about, ...parts.commands]);
-}
-
 /**
- * A configuration that is one file, or several files one after the other, each below its path, as `systemctl
- * cat` shows files. The rest stands in comments, so that the text of one file can be used as it is.
- *
- * @param end that the files are for
+ * A configuration for an end: a shell script, or where there are files, those one after the other, each below its path, as
+ * `systemctl cat` shows files. The rest stands in comments, so that the text of one file can be used as it is.
  */
-export function printedFiles(end: End, parts: Parts): Configuration {
-  const { files = [], about, commands } = parts;
-  return configuration(end, parts, [
-    ...commented([...aboutEnd(end), ...about]),
-    ...commented([`Then, as root: ${commands.join('; ')}`]),
-    ...files.flatMap((file) => ['', `# ${file.path}`, ...linesOf(file)]),
-  ]);
+export function configurationOf(
+  end: End,
+  { files = [], commands, remove, about, aboutRemoval = [] }: Parts,
+): Configuration {
+  const { reservation, site, names, device } = end;
+  const script = 'For a shell of root.';
+  const then = files.length === 0 ? script : `Then, as root: ${commands.join('; ')}`;
+  const printed = files.flatMap((file) => ['', `# ${file.path}`, ...linesOf(file)]);
+  const removal = [
+    `Reservation ${reservation.id}, the end at ${site}`,
+    ...aboutRemovalOf(names, device),
+    ...aboutRemoval,
+    script,
+  ];
+  return {
+    ...{ names, files, commands, remove },
+    text: [...commented([...aboutEnd(end), ...about, then]), ...(files.length === 0 ? commands : printed)],
+    removal: [...commented(removal), ...remove],
+  };
 }
 
-function configuration(end: End, parts: Parts, text: readonly string[]): Configuration {
-  const { files = [], commands, remove } = parts;
-  return { text, removal: removalScript(end, parts), names: end.names, files, commands, remove };
+/** A file. @param isPrivate see {@link ConfigurationFile} */
+export function fileOf(path: string, lines: readonly string[], isPrivate = false): ConfigurationFile {
+  return { path, content: `${lines.join('\n')}\n`, isPrivate };
 }
 
 /** A file's lines without their ends. */
-export function linesOf({ content }: Pick<ConfigurationFile, 'content'>): readonly string[] {
+export function linesOf({ content }: ConfigurationFile): readonly string[] {
   return content.trimEnd().split('\n');
-}
-
-/** A file's content. */
-export function contentOf(lines: readonly string[]): string {
-  return `${lines.join('\n')}\n`;
 }
 
 /** Sentences that a person should know before an end is removed. */
@@ -79,22 +78,5 @@ export function aboutRemovalOf({ outer, inner }: DeviceNames, device: string): r
   return [
     `Removes ${inner}, and ${outer} unless it carries another device. The MTU of ${device} stays as it is.`,
     'A later reservation with the same tags has the same devices: they are removed whoever uses them.',
-  ];
-}
-
-/** The shell script that removes an end. */
-function removalScript(
-  end: End,
-  { remove, aboutRemoval = [] }: Pick<Parts, 'remove' | 'aboutRemoval'>,
-): readonly string[] {
-  const { reservation, site, names, device } = end;
-  return [
-    ...commented([
-      `Reservation ${reservation.id}, the end at ${site}`,
-      ...aboutRemovalOf(names, device),
-      ...aboutRemoval,
-      'For a shell of root.',
-    ]),
-    ...remove,
   ];
 }

@@ -50,36 +50,25 @@ export const TAG_BYTES = 4;
  *
  * @param site one of the reservation's two
  * @param device a name without a {@link deviceFault}
- * @returns undefined where the site is not one of the reservation's
- * @throws RangeError for a device, an MTU or an address with a fault: all texts rely on their form
+ * @throws RangeError for another site, and for a device, an MTU or an address with a fault: all texts rely on their form
  */
 export function endAt(
   reservation: Reservation,
   site: string,
   device: string,
   { outer = '802.1ad', mtu = USUAL_MTU, address }: EndChoices = {},
-): End | undefined {
+): End {
   const { id, start_date, end_date, site1, site2 } = reservation;
-  if (site !== site1 && site !== site2) return undefined;
-  const faulty = deviceFault(device) ?? mtuFault(mtu) ?? (address && addressFault(address, mtu));
-  if (faulty) throw new RangeError(faulty);
-  const [s1, c1, s2, c2] = [
-    reservation.site1_s_tag,
-    reservation.site1_c_tag,
-    reservation.site2_s_tag,
-    reservation.site2_c_tag,
-  ];
-  const [sTag, cTag, otherSTag, otherCTag] = site === site1 ? [s1, c1, s2, c2] : [s2, c2, s1, c1];
+  const fault = deviceFault(device) ?? mtuFault(mtu) ?? (address && addressFault(address, mtu));
+  if (fault) throw new RangeError(fault);
+  if (site !== site1 && site !== site2) throw new RangeError(`The reservation has no end at ${site}.`);
+  const [own, other] = site === site1 ? ([1, 2] as const) : ([2, 1] as const);
+  const [sTag, cTag] = [reservation[`site${own}_s_tag`], reservation[`site${own}_c_tag`]];
   return {
     reservation: { id, start_date, end_date },
-    site,
-    otherSite: site === site1 ? site2 : site1,
-    device,
-    sTag,
-    cTag,
-    otherSTag,
-    otherCTag,
-    outer,
+    ...{ site, otherSite: reservation[`site${other}`], device, sTag, cTag, outer },
+    otherSTag: reservation[`site${other}_s_tag`],
+    otherCTag: reservation[`site${other}_c_tag`],
     mtu: { device: mtu + 2 * TAG_BYTES, outer: mtu + TAG_BYTES, inner: mtu },
     address: address ?? null,
     names: namesOf(device, outer, sTag, cTag),
@@ -169,59 +158,54 @@ const IPV6_MTU = 1280;
  * @param mtu of the inner device: IPv6 needs 1280
  */
 export function addressFault(address: string, mtu: number): string | undefined {
-  const form = 'An address has a prefix length, such as 10.0.0.1/24 or fd00::1/64.';
   const [, host = '', digits = ''] = /^([0-9A-Fa-f.:]{2,45})\/(0|[1-9][0-9]{0,2})$/.exec(address) ?? [];
-  const length = Number(digits);
-  if (isIpv4(host)) {
-    return length >= 1 && length <= 32
-      ? hostFault(host.split('.').map(Number), 8, length)
-      : 'The prefix length is 1 to 32.';
-  }
-  if (!isIpv6(host)) {
-    if (host === '') return form;
-    return host.includes(':')
+  if (host === '') return 'An address has a prefix length, such as 10.0.0.1/24 or fd00::1/64.';
+  const isV6 = isIpv6Address(host);
+  const bits = bitsOf(host);
+  if (bits === undefined) {
+    return isV6
       ? `${host} is not an IPv6 address: it has eight groups of 0 to ffff, or :: in place of zeros.`
       : `${host} is not an IPv4 address: it has four numbers of 0 to 255, without leading zeros.`;
   }
-  if (length < 1 || length > 128) return 'The prefix length is 1 to 128.';
-  if (mtu < IPV6_MTU) return `IPv6 needs an MTU of ${IPV6_MTU} or more.`;
-  return hostFault(groups(host), 16, length);
-}
-
-/** Why an address can't be a server's own. @param parts its numbers, each of `bits` bits */
-function hostFault(parts: readonly number[], bits: 8 | 16, length: number): string | undefined {
-  const isV4 = bits === 8;
-  const [first = 0] = parts;
-  const address = parts.reduce((sum, part) => (sum << BigInt(bits)) | BigInt(part), 0n);
-  if (isV4 ? first === 127 : address === 1n) return 'It is the loopback, which reaches no other server.';
-  if (isV4 ? first >= 224 : first >= 0xff00)
-    return 'It is an address of a group or for all, and no server’s own.';
-  if (isV4 ? first === 0 : address === 0n) return 'It is no server’s own.';
-  const left = parts.length * bits - length;
+  const length = Number(digits);
+  if (length < 1 || length > bits.length) return `The prefix length is 1 to ${bits.length}.`;
+  if (isV6 && mtu < IPV6_MTU) return `IPv6 needs an MTU of ${IPV6_MTU} or more.`;
+  const own = bits.slice(length);
   // Two addresses, or one, are all for servers (RFC 3021, RFC 6164).
-  if (left < 2) return undefined;
-  const own = address & ((1n << BigInt(left)) - 1n);
-  if (own === 0n) return 'It names the whole network: a server has another number in it, such as 1.';
-  if (isV4 && own === (1n << BigInt(left)) - 1n)
-    return 'It is for all in the network: a server has a smaller number.';
-  return undefined;
+  const isNetwork = own.length >= 2;
+  const faults: readonly [boolean, string][] = [
+    [
+      isV6 ? /^0+1$/.test(bits) : bits.startsWith('01111111'),
+      'It is the loopback, which reaches no other server.',
+    ],
+    [
+      bits.startsWith(isV6 ? '11111111' : '111'),
+      'It is an address of a group or for all, and no server’s own.',
+    ],
+    [isV6 ? /^0+$/.test(bits) : bits.startsWith('00000000'), 'It is no server’s own.'],
+    [
+      isNetwork && /^0+$/.test(own),
+      'It names the whole network: a server has another number in it, such as 1.',
+    ],
+    [isNetwork && !isV6 && /^1+$/.test(own), 'It is for all in the network: a server has a smaller number.'],
+  ];
+  return faults.find(([is]) => is)?.[1];
 }
 
-/** The eight numbers of an IPv6 address, in the form that a URL gives it: hexadecimal, `::` for zeros. */
-function groups(host: string): readonly number[] {
-  const [before = '', after] = new URL(`http://[${host}]/`).hostname.slice(1, -1).split('::');
-  const numbers = (text: string): number[] =>
-    text === '' ? [] : text.split(':').map((part) => Number.parseInt(part, 16));
-  const [high, low] = [numbers(before), numbers(after ?? '')];
-  return [...high, ...Array.from({ length: 8 - high.length - low.length }, () => 0), ...low];
-}
-
-function isIpv4(host: string): boolean {
-  return /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/.test(host);
-}
-
-function isIpv6(host: string): boolean {
-  return host.includes(':') && URL.canParse(`http://[${host}]/`);
+/** The 32 or 128 bits of an address; undefined where it has another form. */
+function bitsOf(host: string): string | undefined {
+  const isV6 = isIpv6Address(host);
+  const url = `http://${isV6 ? `[${host}]` : host}/`;
+  if (!URL.canParse(url)) return undefined;
+  const { hostname } = new URL(url);
+  const bits = (numbers: readonly string[], base: number, size: number): string =>
+    numbers.map((digits) => Number.parseInt(digits, base).toString(2).padStart(size, '0')).join('');
+  // A URL takes other forms of IPv4 too, and writes all of them like this.
+  if (!isV6) return hostname === host && /^[\d.]+$/.test(host) ? bits(host.split('.'), 10, 8) : undefined;
+  // It has an IPv6 address with hexadecimal numbers only, and `::` for zeros.
+  const [before = '', after = ''] = hostname.slice(1, -1).split('::');
+  const [high, low] = [before, after].map((part) => bits(part.split(':').filter(Boolean), 16, 16));
+  return `${high}${(low ?? '').padStart(128 - (high ?? '').length, '0')}`;
 }
 
 /**

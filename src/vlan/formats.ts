@@ -1,6 +1,6 @@
 import { ansible } from './ansible.ts';
 import type { Configuration } from './configuration.ts';
-import { assumedOf, type End, ETHERTYPE, protocolName } from './end.ts';
+import { assumedOf, type End, ETHERTYPE, type OuterProtocol, protocolName } from './end.ts';
 import { ifupdown } from './ifupdown.ts';
 import { iproute2 } from './iproute2.ts';
 import { netplan } from './netplan.ts';
@@ -21,64 +21,27 @@ export const CONFIGURATION_OF = {
 /** The name of a format, as `vlan --format` takes it. */
 export type Format = keyof typeof CONFIGURATION_OF;
 
-/** A device with a VLAN tag, in JSON. */
-interface DescribedDevice {
-  name: string;
-  /** The tag. */
-  id: number;
-  protocol: string;
-  ethertype: string;
-  mtu: number;
-}
-
-/** An end and its configuration, as JSON. Members are only added. */
-interface DescribedEnd {
-  reservation: string;
-  site: string;
-  device: string;
-  device_mtu: number;
-  outer: DescribedDevice;
-  inner: DescribedDevice;
-  /** Of the inner device, with its prefix length. */
-  address: string | null;
-  files: { path: string; mode: '0600' | '0644'; content: string }[];
-  /** Lines for a shell of root, after the files are in place. With `--remove` the lines of the removal. */
-  commands: readonly string[];
-  /** Lines for a shell of root that undo everything. */
-  remove: readonly string[];
-  assumed: readonly string[];
-}
-
-/** See {@link DescribedEnd}. @param removing whether the end is to be removed */
-export function describeEnd(
-  end: End,
-  { names, files, commands, remove }: Configuration,
-  removing: boolean,
-): DescribedEnd {
+/**
+ * An end and its configuration, as JSON. Members are only added. `commands` are lines for a shell of root, after the files are
+ * in place, and `remove` those that undo everything.
+ *
+ * @param removing whether the end is to be removed: then there are no files, and the commands are those of the removal
+ */
+export function describeEnd(end: End, { names, files, commands, remove }: Configuration, removing: boolean) {
   const { reservation, site, device, sTag, cTag, outer, mtu, address } = end;
+  const tagged = (which: 'outer' | 'inner', id: number, protocol: OuterProtocol) => ({
+    ...{ name: names[which], id, protocol: protocolName(protocol) },
+    ...{ ethertype: ETHERTYPE[protocol], mtu: mtu[which] },
+  });
+  const written = files.map(({ path, content, isPrivate }) => {
+    return { path, mode: isPrivate ? '0600' : '0644', content };
+  });
   return {
-    reservation: reservation.id,
-    site,
-    device,
-    device_mtu: mtu.device,
-    outer: {
-      name: names.outer,
-      id: sTag,
-      protocol: protocolName(outer),
-      ethertype: ETHERTYPE[outer],
-      mtu: mtu.outer,
-    },
-    inner: {
-      name: names.inner,
-      id: cTag,
-      protocol: protocolName('802.1q'),
-      ethertype: ETHERTYPE['802.1q'],
-      mtu: mtu.inner,
-    },
+    ...{ reservation: reservation.id, site, device, device_mtu: mtu.device },
+    outer: tagged('outer', sTag, outer),
+    inner: tagged('inner', cTag, '802.1q'),
     address,
-    files: removing
-      ? []
-      : files.map(({ path, content, isPrivate }) => ({ path, mode: isPrivate ? '0600' : '0644', content })),
+    files: removing ? [] : written,
     commands: removing ? remove : commands,
     remove,
     assumed: assumedOf(end),

@@ -1,5 +1,5 @@
 import { shellWord } from '../contract/failure.ts';
-import { type Configuration, shellScript } from './configuration.ts';
+import { type Configuration, configurationOf } from './configuration.ts';
 import { type End, protocolName } from './end.ts';
 
 /** A program and its arguments. */
@@ -14,52 +14,34 @@ function addLinkCall(parent: string, name: string, mtu: number, protocol: string
 }
 
 /** The calls of `ip` that make the devices of an end. */
-interface IpCalls {
-  /** Makes the device below ready: a device's MTU can't be above that of the device below it. */
-  readonly device: ProgramCall;
-  readonly outer: ProgramCall;
-  /** Where the outer device is there with a smaller MTU, for another reservation. */
-  readonly outerMtu: ProgramCall;
-  readonly inner: ProgramCall;
-  /** Only where the end has an address. */
-  readonly address?: ProgramCall;
-  /** Of the device below, the outer one and the inner one. */
-  readonly up: { readonly device: ProgramCall; readonly outer: ProgramCall; readonly inner: ProgramCall };
-}
-
-/** See {@link IpCalls}. */
-export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End): IpCalls {
+export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End) {
   const set = (name: string, ...what: readonly string[]): ProgramCall => [
     ...['ip', 'link', 'set', 'dev', name, ...what],
   ];
   return {
+    /** Makes the device below ready: a device's MTU can't be above that of the device below it. */
     device: set(device, 'mtu', String(mtu.device), 'up'),
     outer: addLinkCall(device, names.outer, mtu.outer, protocolName(outer), sTag),
+    /** Where the outer device is there with a smaller MTU, for another reservation. */
     outerMtu: set(names.outer, 'mtu', String(mtu.outer)),
     inner: addLinkCall(names.outer, names.inner, mtu.inner, protocolName('802.1q'), cTag),
-    ...(address === null ? {} : { address: ['ip', 'address', 'replace', address, 'dev', names.inner] }),
+    /** Only where the end has an address. */
+    address: address === null ? undefined : ['ip', 'address', 'replace', address, 'dev', names.inner],
     up: { device: set(device, 'up'), outer: set(names.outer, 'up'), inner: set(names.inner, 'up') },
   };
 }
 
 /** {@link ipCalls} as lines for a shell of root, which may be run again and touch nothing of others. */
-interface IpLines {
-  /** Makes the MTUs of the device below, and of the outer one where it is there, large enough. */
-  readonly mtu: readonly [device: string, outer: string];
-  /** Makes the outer device where it is missing, on the device below, which they make ready. */
-  readonly outer: readonly string[];
-  readonly inner: readonly string[];
-}
-
-/** See {@link IpLines}. */
-export function ipLines(end: End): IpLines {
+export function ipLines(end: End) {
   const { device, names, mtu } = end;
   const calls = ipCalls(end);
   // A smaller MTU would take that of each device above with it.
   const below = atLeast(device, mtu.device, calls.device);
   const add = (name: string, call: ProgramCall): string => `[ -e ${placeOf(name)} ] || ${shellLine(call)}`;
   return {
-    mtu: [below, atLeast(names.outer, mtu.outer, calls.outerMtu)],
+    /** Make the MTUs of the device below, and of the outer one where it is there, large enough. */
+    mtu: [below, atLeast(names.outer, mtu.outer, calls.outerMtu)] as const,
+    /** Make the outer device where it is missing, on the device below, which they make ready. */
     outer: [below, shellLine(calls.up.device), add(names.outer, calls.outer), shellLine(calls.up.outer)],
     inner: [
       add(names.inner, calls.inner),
@@ -119,7 +101,7 @@ export function aboutDeviceMtu({ device, mtu }: Pick<End, 'device' | 'mtu'>): st
 export function iproute2(end: End): Configuration {
   const { mtu, outer, inner } = ipLines(end);
   const [, outerMtu] = mtu;
-  return shellScript(end, {
+  return configurationOf(end, {
     about: ['It lasts until the server restarts.'],
     commands: [...outer, outerMtu, ...inner],
     remove: removalLines(end),

@@ -1,4 +1,4 @@
-import { type Configuration, shellScript } from './configuration.ts';
+import { type Configuration, configurationOf } from './configuration.ts';
 import { type End, isIpv6Address, protocolName } from './end.ts';
 import { carriesAnother, deleteLine, placeOf, shellLine } from './iproute2.ts';
 
@@ -8,23 +8,16 @@ export function nmcli(end: End): Configuration {
   const below = `slices-${device}`;
   const call = (...words: readonly string[]): string => shellLine(['nmcli', 'connection', ...words]);
   /** @param size the MTU as a shell reads it */
-  const add = (
-    type: string,
-    name: string,
-    on: string,
-    size: string,
-    ...settings: readonly string[]
-  ): string =>
+  const add = (type: string, name: string, on: string, size: string, ...settings: string[]): string =>
     [
       call('add', 'type', type, 'con-name', name, 'ifname', on, ...settings, '802-3-ethernet.mtu'),
       size,
       shellLine(methods(on === names.inner ? address : null)),
     ].join(' ');
-  const vlan = (name: string, parent: string, tag: number, protocol: string, size: number): string =>
-    add(
-      ...(['vlan', name, name, String(size)] as const),
-      ...['vlan.parent', parent, 'vlan.id', String(tag), 'vlan.protocol', protocol],
-    );
+  const vlan = (name: string, parent: string, tag: number, protocol: string, size: number): string => {
+    const settings = ['vlan.parent', parent, 'vlan.id', String(tag), 'vlan.protocol', protocol];
+    return add('vlan', name, name, String(size), ...settings);
+  };
   const isKnown = (name: string): string => `${call('show', name)} >/dev/null 2>&1`;
   /** To bring a shared connection up again would take the devices of others down for a moment. */
   const shared = (name: string, adding: string): string =>
@@ -33,7 +26,7 @@ export function nmcli(end: End): Configuration {
     `[ "$(cat ${placeOf(on, 'mtu')})" -ge ${size} ] || { ${call('modify', name, '802-3-ethernet.mtu', String(size))} && ${call('up', name)}; }`;
   // The MTU that it has, where that is larger.
   const larger = `"$({ echo ${mtu.device}; cat ${placeOf(device, 'mtu')}; } | sort -n | tail -n 1)"`;
-  return shellScript(end, {
+  return configurationOf(end, {
     about: [
       `${device} gets the connection ${below}, which has no address. Where it has a connection that must stay, type in place of the first command: nmcli connection modify ITS_NAME 802-3-ethernet.mtu ${mtu.device}`,
     ],
@@ -61,10 +54,10 @@ export function nmcli(end: End): Configuration {
 
 /** The settings of addresses: without one, both versions are off, since the link gives out none. */
 function methods(address: string | null): readonly string[] {
-  const off = (version: string) => [`${version}.method`, 'disabled'];
-  const on = (version: string, own: string) => [`${version}.method`, 'manual', `${version}.addresses`, own];
-  if (address === null) return [...off('ipv4'), ...off('ipv6')];
-  return isIpv6Address(address)
-    ? [...off('ipv4'), ...on('ipv6', address)]
-    : [...on('ipv4', address), ...off('ipv6')];
+  const used = address === null ? undefined : isIpv6Address(address) ? 'ipv6' : 'ipv4';
+  return ['ipv4', 'ipv6'].flatMap((version) =>
+    version === used && address !== null
+      ? [`${version}.method`, 'manual', `${version}.addresses`, address]
+      : [`${version}.method`, 'disabled'],
+  );
 }

@@ -7,14 +7,10 @@ import {
   shortTime,
   timeTeller,
 } from '../../src/cli/times.ts';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/contract/durations.ts';
 import { parseTime } from '../../src/words/typed-time.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
-
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 
 describe('a time for people', () => {
   const context = { now: NOW, zone: 'Europe/Brussels' };

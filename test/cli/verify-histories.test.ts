@@ -28,6 +28,8 @@ class Story {
   file = join(temporaryFolder(), 'server.db');
   readonly owner = this.#machine();
   readonly reader = this.#machine();
+  /** Who looks at what is left of it. */
+  looking = this.reader;
   #server: ReferenceServer | undefined;
 
   /** Starts the service on a database. */
@@ -94,143 +96,78 @@ class Story {
   }
 }
 
-/** Each history, in the words of the page, and who looks at what is left of it. */
-const HISTORIES: Record<string, (story: Story) => Promise<CommandWorld>> = {
-  async 'it has begun'(story) {
-    await story.begin('--start-now');
-    return story.reader;
-  },
-  async 'it has not begun'(story) {
-    await story.begin('--start', '+5h');
-    return story.reader;
-  },
-  async 'it stands, and its service has no status lists'(story) {
-    await story.begin('--start-now');
-    story.lost = '/status/';
-    return story.reader;
-  },
-  async "it stands, and its service can't be reached"(story) {
-    await story.begin('--start-now');
-    story.lost = BASE;
-    return story.reader;
-  },
-  async deleted(story) {
-    await story.begin('--start-now');
-    await story.act('delete', 'kth', '--yes');
-    return story.reader;
-  },
-  async 'deleted by this machine'(story) {
-    await story.begin('--start-now');
-    await story.act('delete', 'kth', '--yes');
-    return story.owner;
-  },
-  async 'deleted, and its end has passed'(story) {
-    await story.begin('--start-now');
-    await story.act('delete', 'kth', '--yes');
-    await story.pass(3 * HOUR);
-    return story.reader;
-  },
-  async 'deleted by this machine, and its end has passed'(story) {
-    await story.begin('--start-now');
-    await story.act('delete', 'kth', '--yes');
-    await story.pass(3 * HOUR);
-    return story.owner;
-  },
-  async changed(story) {
-    await story.begin('--start-now');
-    await story.act('update', 'kth', '--bandwidth', '2G');
-    return story.reader;
-  },
-  async 'changed by this machine'(story) {
-    await story.begin('--start-now');
-    await story.act('update', 'kth', '--bandwidth', '2G');
-    return story.owner;
-  },
-  async 'lost by a restored database'(story) {
-    const copy = join(temporaryFolder(), 'copy.db');
-    await story.serve();
-    await story.act(...LINK, '1h', '--start', '+9h');
-    backUp(story.file, copy);
-    await story.begin('--start-now');
-    await story.serve(copy);
-    return story.reader;
-  },
-  async 'lost by a restored database, and its place given to another'(story) {
-    const copy = join(temporaryFolder(), 'copy.db');
-    await story.serve();
-    await story.act(...LINK, '1h', '--start', '+9h');
-    backUp(story.file, copy);
-    await story.begin('--start-now');
-    await story.serve(copy);
-    await story.act(...LINK, '2h', '--start-now');
-    return story.reader;
-  },
-  async 'it has ended'(story) {
-    await story.begin('--start-now');
-    await story.pass(3 * HOUR);
-    return story.reader;
-  },
-  async 'it ended two years ago'(story) {
-    await story.begin('--start-now');
-    await story.pass(730 * DAY);
-    return story.reader;
-  },
-  async 'its key was followed by another'(story) {
-    await story.begin('--start-now');
-    await story.rotate();
-    await story.pass(1.5 * HOUR);
-    return story.reader;
-  },
-  async 'its key was followed by another, and it has ended'(story) {
-    await story.begin('--start-now');
-    await story.rotate();
-    await story.pass(23 * HOUR);
-    return story.reader;
-  },
-  async 'its key was followed by another, and it ended nearly two years ago'(story) {
-    await story.begin('--start-now');
-    await story.rotate();
-    await story.pass(729 * DAY);
-    return story.reader;
-  },
-  async 'its key was followed by another more than two years ago'(story) {
-    await story.begin('--start-now');
-    await story.rotate();
-    await story.pass(732 * DAY);
-    return story.reader;
-  },
-  async 'its key was retired as leaked, which this machine has not heard'(story) {
-    await story.begin('--start-now');
-    await story.rotate({ retireNow: true });
-    return story.reader;
-  },
-  async 'its key was retired as leaked'(story) {
-    await story.begin('--start-now');
-    await story.rotate({ retireNow: true });
-    await story.meet();
-    return story.reader;
-  },
-  async 'its key was retired as leaked, and it has ended'(story) {
-    await story.begin('--start-now');
-    await story.rotate({ retireNow: true });
-    await story.meet();
-    await story.pass(3 * HOUR);
-    return story.reader;
-  },
-  async 'signed with a key after that was retired as leaked, and it has ended'(story) {
-    await story.begin('--start-now');
-    const leaked = await story.rotate({ retireNow: true });
-    await story.meet();
-    const key = await importSigningKey(leaked);
-    const thief = createIssuer({ issuer: BASE, key, now: () => story.now });
-    const { connectivity, sub, exp } = claimedClaims(String(story.reader.files.get('link.jwt')));
-    story.reader.files.set(
-      'link.jwt',
-      await thief.issue({ connectivity, sub: String(sub), exp: Number(exp) }),
-    );
-    await story.pass(3 * HOUR);
-    return story.reader;
-  },
+type Step = (story: Story) => unknown;
+const begun: Step = (story) => story.begin('--start-now');
+const deleted: Step = (story) => story.act('delete', 'kth', '--yes');
+const changed: Step = (story) => story.act('update', 'kth', '--bandwidth', '2G');
+const rotated: Step = (story) => story.rotate();
+const leaked: Step = (story) => story.rotate({ retireNow: true });
+const heard: Step = (story) => story.meet();
+const after =
+  (time: number): Step =>
+  (story) =>
+    story.pass(time);
+const without =
+  (address: string): Step =>
+  (story) => {
+    story.lost = address;
+  };
+/** It is who booked it that looks, in place of the reader. */
+const own: Step = (story) => {
+  story.looking = story.owner;
+};
+/** The database is that of an hour before it was booked. */
+const restored: Step = async (story) => {
+  const copy = join(temporaryFolder(), 'copy.db');
+  await story.serve();
+  await story.act(...LINK, '1h', '--start', '+9h');
+  backUp(story.file, copy);
+  await story.begin('--start-now');
+  await story.serve(copy);
+};
+const bookedAgain: Step = (story) => story.act(...LINK, '2h', '--start-now');
+/** Whoever has the leaked key signs the same claims with it, after so many milliseconds. */
+async function forge(
+  story: Story,
+  leaked: Awaited<ReturnType<Story['rotate']>>,
+  after: number,
+): Promise<void> {
+  const key = await importSigningKey(leaked);
+  const thief = createIssuer({ issuer: BASE, key, now: () => NOW + after });
+  const { connectivity, sub, exp } = claimedClaims(String(story.reader.files.get('link.jwt')));
+  const forged = await thief.issue({ connectivity, sub: String(sub), exp: Number(exp) });
+  story.reader.files.set('link.jwt', forged);
+}
+const stolen: Step = async (story) => {
+  const key = await story.rotate({ retireNow: true });
+  await story.meet();
+  await forge(story, key, story.now - NOW);
+};
+
+/** Each history, in the words of the page. */
+const HISTORIES: Record<string, readonly Step[]> = {
+  'it has begun': [begun],
+  'it has not begun': [(story) => story.begin('--start', '+5h')],
+  'it stands, and its service has no status lists': [begun, without('/status/')],
+  "it stands, and its service can't be reached": [begun, without(BASE)],
+  deleted: [begun, deleted],
+  'deleted by this machine': [begun, deleted, own],
+  'deleted, and its end has passed': [begun, deleted, after(3 * HOUR)],
+  'deleted by this machine, and its end has passed': [begun, deleted, after(3 * HOUR), own],
+  changed: [begun, changed],
+  'changed by this machine': [begun, changed, own],
+  'lost by a restored database': [restored],
+  'lost by a restored database, and its place given to another': [restored, bookedAgain],
+  'it has ended': [begun, after(3 * HOUR)],
+  'it ended two years ago': [begun, after(730 * DAY)],
+  'its key was followed by another': [begun, rotated, after(1.5 * HOUR)],
+  'its key was followed by another, and it has ended': [begun, rotated, after(23 * HOUR)],
+  'its key was followed by another, and it ended nearly two years ago': [begun, rotated, after(729 * DAY)],
+  'its key was followed by another more than two years ago': [begun, rotated, after(732 * DAY)],
+  'its key was retired as leaked, which this machine has not heard': [begun, leaked],
+  'its key was retired as leaked': [begun, leaked, heard],
+  'its key was retired as leaked, and it has ended': [begun, leaked, heard, after(3 * HOUR)],
+  'signed with a key after that was retired as leaked, and it has ended': [begun, stolen, after(3 * HOUR)],
 };
 
 /** The table of the page, without its marks: the flags of each column, and what each row says of a history. */
@@ -260,28 +197,40 @@ describe('what the page says that verify says of a signed reservation', () => {
     expect(rows.map(([history]) => history)).toEqual(Object.keys(HISTORIES));
   });
 
-  test.each(Object.entries(HISTORIES))('%s', async (name, happen) => {
+  test.each(Object.entries(HISTORIES))('%s', async (name, steps) => {
     const story = new Story();
-    const by = await happen(story);
+    for (const step of steps) await step(story);
     const cells = [];
     // Without the network first: what is asked over it is kept.
     for (const command of columns.toReversed()) {
       story.now += 1000;
-      cells.unshift(await said(by, command));
+      cells.unshift(await said(story.looking, command));
     }
     expect([name, ...cells]).toEqual(rows.find(([history]) => history === name));
   });
 });
 
-test('a proof whose key was retired as leaked: verify says so, and when, in place of a guess', async () => {
+test('a proof whose key was retired as leaked: verify says so, and when, in place of a guess, and how to fetch a new one', async () => {
   const story = new Story();
-  await story.begin('--start-now');
-  const at = Math.floor(story.now / 1000) * 1000;
-  await story.rotate({ retireNow: true });
-  await story.meet();
-  const { exitCode, why } = reportOf(await story.reader.run('verify', 'link.jwt', '--json'));
-  expect([exitCode, why]).toEqual([
-    9,
-    `Its issuer retired the key that signed it as leaked at ${new Date(at).toISOString()}. What is valid has been signed anew.`,
-  ]);
+  await begun(story);
+  const at = new Date(Math.floor(story.now / 1000) * 1000).toISOString();
+  for (const step of [leaked, heard]) await step(story);
+  expect(reportOf(await story.reader.run('verify', 'link.jwt', '--json'))).toMatchObject({
+    exitCode: 9,
+    why: `Its issuer retired the key that signed it as leaked at ${at}. What is valid has been signed anew.`,
+    fix: expect.stringMatching(/^slices-conn show con_/),
+  });
+});
+
+test('row 123: nothing counts that a key signs once it was retired as leaked, and nothing from before its time', async () => {
+  const story = new Story();
+  await begun(story);
+  const key = await story.rotate({ retireNow: true });
+  await story.pass(3 * HOUR);
+  expect((await story.reader.run('verify', 'link.jwt', '--ended')).exitCode).toBe(0);
+  for (const hours of [1, 1.5, -1]) {
+    await forge(story, key, hours * HOUR);
+    const ended = await story.reader.run('verify', 'link.jwt', '--ended', '--json');
+    expect(reportOf(ended)).toMatchObject({ code: 'unverified', exitCode: 9 });
+  }
 });

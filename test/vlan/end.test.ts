@@ -1,35 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressFault, assumedOf, deviceFault, endAt, namesOf } from '../../src/vlan/end.ts';
-import { iproute2 } from '../../src/vlan/iproute2.ts';
 import { end, RESERVATION } from './ends.ts';
 
 describe('one end', () => {
   it('has the tags of its own site, and knows those of the other', () => {
-    expect(endAt(RESERVATION, 'be-gent1', 'eth1')).toMatchObject({
-      sTag: 1001,
-      cTag: 17,
-      otherSTag: 2002,
-      otherCTag: 34,
-    });
-    expect(endAt(RESERVATION, 'pl-poznan1', 'eth1')).toMatchObject({
-      sTag: 2002,
-      cTag: 34,
-      otherSite: 'be-gent1',
-    });
-    expect(endAt(RESERVATION, 'fr-lille', 'eth1')).toBeUndefined();
+    const [own, other] = [
+      { sTag: 1001, cTag: 17 },
+      { sTag: 2002, cTag: 34 },
+    ];
+    expect(endAt(RESERVATION, 'be-gent1', 'eth1')).toMatchObject({ ...own, otherSTag: 2002, otherCTag: 34 });
+    expect(endAt(RESERVATION, 'pl-poznan1', 'eth1')).toMatchObject({ ...other, otherSite: 'be-gent1' });
   });
 
   it('has room for a tag more in each device below', () => {
-    expect(endAt(RESERVATION, 'be-gent1', 'eth1')?.mtu).toEqual({ inner: 1500, outer: 1504, device: 1508 });
-    expect(endAt(RESERVATION, 'be-gent1', 'eth1', { mtu: 9000 })?.mtu).toEqual({
-      inner: 9000,
-      outer: 9004,
-      device: 9008,
-    });
+    expect(end().mtu).toEqual({ inner: 1500, outer: 1504, device: 1508 });
+    expect(end({ mtu: 9000 }).mtu).toEqual({ inner: 9000, outer: 9004, device: 9008 });
   });
 
   it('is none without sound names and numbers', () => {
+    expect(() => endAt(RESERVATION, 'fr-lille', 'eth1')).toThrow(RangeError);
     expect(() => end({}, 'eth1; id')).toThrow(RangeError);
     expect(() => end({ mtu: 67 })).toThrow(RangeError);
     expect(() => end({ address: '10.0.0.1' })).toThrow(RangeError);
@@ -66,31 +56,6 @@ describe('one end', () => {
   });
 });
 
-describe('text for iproute2', () => {
-  it('makes what is missing, the parent first, and removes the outer one where it carries nothing', () => {
-    const made = end({ address: '10.0.0.1/24' });
-    const { outer, inner } = made.names;
-    expect(iproute2(made).commands).toEqual([
-      '[ "$(cat /sys/class/net/eth1/mtu)" -ge 1508 ] || ip link set dev eth1 mtu 1508 up',
-      'ip link set dev eth1 up',
-      `[ -e /sys/class/net/${outer} ] || ip link add link eth1 name ${outer} mtu 1504 type vlan proto 802.1ad id 1001`,
-      `ip link set dev ${outer} up`,
-      `[ "$(cat /sys/class/net/${outer}/mtu)" -ge 1504 ] || ip link set dev ${outer} mtu 1504`,
-      `[ -e /sys/class/net/${inner} ] || ip link add link ${outer} name ${inner} mtu 1500 type vlan proto 802.1Q id 17`,
-      `ip address replace 10.0.0.1/24 dev ${inner}`,
-      `ip link set dev ${inner} up`,
-    ]);
-    expect(iproute2(made).text.filter((line) => !line.startsWith('#'))).toEqual(iproute2(made).commands);
-    const delLine = (name: string) =>
-      `[ ! -e /sys/class/net/${name} ] || ip link del ${name} || [ ! -e /sys/class/net/${name} ]`;
-    expect(iproute2(made).remove).toEqual([
-      delLine(inner),
-      `ls -d /sys/class/net/${outer}/upper_* >/dev/null 2>&1 || ${delLine(outer)}`,
-    ]);
-    expect(iproute2(made).removal.join('\n')).toContain('The MTU of eth1 stays as it is.');
-  });
-});
-
 describe('names of network devices', () => {
   it.each(['eth1', 'enp94s0f1np1', 'bond0.100', 'a', 'br-0123456789ab', '_x', 'ens1f0@x'])(
     '%s is one',
@@ -100,24 +65,8 @@ describe('names of network devices', () => {
   );
 
   it.each([
-    '',
-    '.',
-    '..',
-    'sixteen-letters1',
-    'a b',
-    'a/b',
-    'a\nb',
-    'a%d',
-    '$(id)',
-    "a'b",
-    'a;b',
-    '-h',
-    'a:b',
-    'é',
-    'a\u0000',
-    'lo',
-    'all',
-    'default',
+    ...['', '.', '..', 'sixteen-letters1', 'a b', 'a/b', 'a\nb', 'a%d', '$(id)', "a'b", 'a;b', '-h', 'a:b'],
+    ...['é', 'a\u0000', 'lo', 'all', 'default'],
   ])('%j is none', (name) => {
     expect(deviceFault(name)).toMatch(/\.$/);
   });
@@ -125,40 +74,17 @@ describe('names of network devices', () => {
 
 describe('addresses', () => {
   it.each([
-    '10.0.0.1/24',
-    '192.168.255.254/32',
-    '10.0.0.0/31',
-    'fd00::1/64',
-    'fd00::/127',
+    ...['10.0.0.1/24', '192.168.255.254/32', '10.0.0.0/31', 'fd00::1/64', 'fd00::/127'],
     '2001:db8::10.0.0.1/64',
   ])('%s is one', (address) => {
     expect(addressFault(address, 1500)).toBeUndefined();
   });
 
   it.each([
-    '10.0.0.1',
-    '10.0.0/24',
-    '10.0.0.256/24',
-    '10.0.0.1/33',
-    '10.0.0.1/0',
-    '010.0.0.1/8',
-    'fd00::1',
-    'fd00:::1/64',
-    'fd00::1/129',
-    'fe80::1%eth0/64',
-    'host/24',
-    '10.0.0.1/24;id',
-    '10.0.0.0/24',
-    '10.0.0.255/24',
-    '10.1.128.0/20',
-    '127.0.0.1/8',
-    '224.0.0.1/24',
-    '0.0.0.1/8',
-    'fd00::/64',
-    '::1/128',
-    '::/128',
-    'ff02::1/64',
-    '',
+    ...['10.0.0.1', '10.0.0/24', '10.0.0.256/24', '10.0.0.1/33', '10.0.0.1/0', '010.0.0.1/8', 'fd00::1'],
+    ...['fd00:::1/64', 'fd00::1/129', 'fe80::1%eth0/64', 'host/24', '10.0.0.1/24;id', '10.0.0.0/24'],
+    ...['10.0.0.255/24', '10.1.128.0/20', '127.0.0.1/8', '224.0.0.1/24', '0.0.0.1/8', 'fd00::/64', '::1/128'],
+    ...['::/128', 'ff02::1/64', ''],
   ])('%j is none', (address) => {
     expect(addressFault(address, 1500)).toMatch(/\.$/);
   });

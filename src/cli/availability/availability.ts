@@ -84,29 +84,22 @@ export async function run(
   // A picture is finer than the screen, where a column shows the least and the most of several parts.
   const columns = svg === undefined ? chartColumns(output.columns) : SVG_COLUMNS;
   const points = output.json ? undefined : columns;
-  const answers = await answersOf(connectivity, sites, { window, route, need, points }).catch(
-    (error: unknown) => {
-      throw withNextStep(error, { sites, route, typed });
-    },
-  );
-  const view = { window, zone: times.zone, now: times.now };
-  if (svg !== undefined) await files.writePublic(svg, availabilitySvg({ ...view, links: answers }));
+  const asked = { route, window, need, points };
+  const answers = await answersOf(connectivity, sites, asked).catch((error: unknown) => {
+    throw error instanceof Failure ? withNextStep(error, sites, route, typed) : error;
+  });
+  const view = { window, zone: times.zone, now: times.now, links: answers };
+  if (svg !== undefined) await files.writePublic(svg, availabilitySvg(view));
   // The answer took a moment: a start that was now lies before it.
   const answered = { ...times, now: context.clock.now() };
   const [only] = answers;
   await output.result(second !== undefined && only ? only : { items: answers }, (print) => {
     // A chart of one link has no title: who named both sites knows which it is.
     const title = second === undefined && only && answers.length === 1 ? `${linkName(only.link)}\n` : '';
-    const chart = availabilityChart(print, { ...view, links: answers }, output.columns);
-    const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
-    const starts = need
-      ? startsText(answers, need, answered, {
-          width,
-          route,
-          output,
-        })
-      : '';
+    const chart = availabilityChart(print, view, output.columns);
     const written = svg === undefined ? '' : `Written to ${escapeText(svg)}.\n`;
+    const width = print.isTerminal ? output.columns : Number.POSITIVE_INFINITY;
+    const starts = need ? startsText(answers, { need, route, width }, answered, output) : '';
     return print.paint.bold(escapeLines(title)) + chart + written + starts;
   });
 }
@@ -128,43 +121,34 @@ async function answersOf(
   { window, route, need, points }: Question,
 ): Promise<LinkAnswer[]> {
   const pairs = await pairsOf(connectivity, sites);
-  const links = await Promise.all(
-    pairs.map((pair) => freeOf(connectivity, { ...pair, ...route }, window, points)),
+  const found = await Promise.all(
+    pairs.map(async (pair) => {
+      const asked = { ...pair, ...route, ...window };
+      const { bandwidth, items, routes } = await connectivity.availability({ ...asked, points });
+      return { asked, answer: { link: { ...pair, bandwidth }, items, routes } };
+    }),
   );
-  const slotsOf = async ({ link }: LinkAvailability): Promise<readonly Slot[] | null> => {
-    if (!need) return null;
-    return need.bandwidth > link.bandwidth
-      ? []
-      : connectivity.slots({ ...link, ...route, ...window, ...need });
-  };
-  return Promise.all(links.map(async (each) => ({ ...each, slots: await slotsOf(each) })));
+  return Promise.all(
+    found.map(async ({ asked, answer }) => {
+      if (!need) return { ...answer, slots: null };
+      const isWide = need.bandwidth > answer.link.bandwidth;
+      return { ...answer, slots: isWide ? [] : await connectivity.slots({ ...asked, ...need }) };
+    }),
+  );
 }
 
 /** A refusal of the sites with a command that shows what there is. */
 function withNextStep(
-  error: unknown,
-  { sites, route, typed }: { sites: readonly string[]; route: AskedRoute; typed: CommandLine },
-): unknown {
-  if (!(error instanceof Failure)) return error;
+  error: Failure,
+  sites: readonly string[],
+  route: AskedRoute,
+  typed: CommandLine,
+): Failure {
   const [site1, site2] = sites;
   if (error.code === 'search_given_up') return error.with({ why: 'Ask for a shorter time.' });
   return error.code === 'sites_not_connected' && site2 !== undefined
     ? error.with({ fix: `slices-conn availability ${site1}` })
     : withNearestSite(withoutRoute(error), [...sites, ...(route.via ?? []), ...(route.avoid ?? [])], typed);
-}
-
-/** How much of one link is free in a window: exact steps, or so many columns. */
-async function freeOf(
-  connectivity: ConnectivityClient,
-  { site1, site2, ...route }: AskedRoute & { site1: string; site2: string },
-  window: Period,
-  points: number | undefined,
-): Promise<LinkAvailability> {
-  const { bandwidth, items, routes } = await connectivity.availability({
-    ...{ site1, site2, ...route },
-    ...{ ...window, points },
-  });
-  return { link: { site1, site2, bandwidth }, items, routes };
 }
 
 /** Reads --bandwidth and --duration. @throws Failure `usage` for one without the other */
@@ -186,31 +170,22 @@ async function pairsOf(
   [site1 = '', site2]: readonly string[],
 ): Promise<{ site1: string; site2: string }[]> {
   if (site2 !== undefined) return [{ site1, site2 }];
+  const fix = 'slices-conn sites';
   const links = await connectivity.links();
   if (!links) {
-    throw new Failure('not_supported', 'This service does not list its links.', {
-      why: 'Name both ends of a link.',
-      fix: 'slices-conn sites',
-    });
+    const why = 'Name both ends of a link.';
+    throw new Failure('not_supported', 'This service does not list its links.', { why, fix });
   }
-  const others = links.flatMap((link) => {
-    if (link.site1 === site1) return [link.site2];
-    return link.site2 === site1 ? [link.site1] : [];
-  });
-  if (others.length > 0) return others.map((other) => ({ site1, site2: other }));
-  const known: readonly string[] = (await connectivity.sites()) ?? SITES;
-  const isKnown = known.includes(site1);
-  const facts = { fix: 'slices-conn sites' };
-  if (isKnown) throw new Failure('sites_not_connected', `No link ends at ${site1}.`, facts);
-  const says = `There is no site ${JSON.stringify(site1)}.`;
-  const detail = {
-    loc: ['Site'],
-    msg: says,
-    type: 'NotValid',
-    code: 'site_unknown',
-    facts: { sites: known },
-  };
-  throw new Failure('site_unknown', says, { ...facts, details: [detail] });
+  const own = links.map((link) => [link.site1, link.site2]).filter((ends) => ends.includes(site1));
+  if (own.length > 0)
+    return own.map(([one, other]) => ({ site1, site2: (one === site1 ? other : one) ?? '' }));
+  const sites: readonly string[] = (await connectivity.sites()) ?? SITES;
+  if (sites.includes(site1)) {
+    throw new Failure('sites_not_connected', `No link ends at ${site1}.`, { fix });
+  }
+  const msg = `There is no site ${JSON.stringify(site1)}.`;
+  const detail = { loc: ['Site'], msg, type: 'NotValid', code: 'site_unknown', facts: { sites } };
+  throw new Failure('site_unknown', msg, { fix, details: [detail] });
 }
 
 /** The most runs of starts that are told. */
@@ -219,42 +194,39 @@ const MOST_TOLD = 6;
 /** When a reservation can start, in a sentence for each link, and the command that books the first. */
 function startsText(
   answers: readonly LinkAnswer[],
-  need: Need,
+  { need, route, width }: { need: Need; route: AskedRoute; width: number },
   times: TimeContext,
-  { width, route, output }: { width: number; route: AskedRoute; output: Output },
+  output: Output,
 ): string {
-  const sentences = answers.map((answer) => startsOf(answer, need, times, answers.length > 1));
+  const lines = answers.map(({ link, slots }) => {
+    const name = answers.length > 1 ? `${linkName(link)}: ` : '';
+    return folded(`${name}${startsOf(link.bandwidth, slots ?? [], need, times)}`, width - 2).join('\n  ');
+  });
   const advice = adviceOf(answers, need, route, times);
-  const tried =
-    advice === undefined ? [] : [continued(`  try: ${output.advised(advice)}`, width, output.shell)];
-  const lines = [...sentences.map((text) => folded(text, width - 2).join('\n  ')), ...tried];
+  if (advice !== undefined) {
+    lines.push(continued(`  try: ${output.advised(advice)}`, width, output.shell));
+  }
   return lines.map((line) => `${escapeLines(line)}\n`).join('');
 }
 
-/** When a reservation can start, as a sentence. @param isOneOfSeveral names the link */
+/** When a reservation can start on one link, as a sentence. @param capacity Mbps */
 function startsOf(
-  { link, slots }: LinkAnswer,
+  capacity: number,
+  slots: readonly Slot[],
   { bandwidth, duration }: Need,
   times: TimeContext,
-  isOneOfSeveral: boolean,
 ): string {
-  const where = isOneOfSeveral ? `${linkName(link)}: ` : '';
-  const what = `${where}${formatBandwidth(bandwidth)} for ${formatDuration(duration)}`;
-  if (bandwidth > link.bandwidth)
-    return `${what} can't start: the link has ${formatBandwidth(link.bandwidth)}.`;
-  const runs = (slots ?? []).map((slot) => slotText(slot, times));
-  if (runs.length === 0) return `${what} can't start in this time.`;
-  const more = runs.length - MOST_TOLD;
-  const told = [...runs.slice(0, MOST_TOLD), ...(more > 0 ? [`and ${more} more times`] : [])];
-  return `${what} can start: ${told.join(', ')}.`;
-}
-
-/** A run of starts for people: `now to 14:00`, `Mon 24 Nov 09:00 to 11:30`. */
-function slotText({ first_start_date, last_start_date }: Slot, times: TimeContext): string {
-  const [first, last] = [instantOf(first_start_date), instantOf(last_start_date)];
-  const from = isNow(first, times) ? 'now' : shortTime(first, times);
-  if (last === first) return from;
-  return `${from} to ${shortEnd(first, last, times)}`;
+  const what = `${formatBandwidth(bandwidth)} for ${formatDuration(duration)}`;
+  if (bandwidth > capacity) return `${what} can't start: the link has ${formatBandwidth(capacity)}.`;
+  if (slots.length === 0) return `${what} can't start in this time.`;
+  // A run of starts: `now to 14:00`, `Mon 24 Nov 09:00 to 11:30`.
+  const told = slots.slice(0, MOST_TOLD).map(({ first_start_date, last_start_date }) => {
+    const [first, last] = [instantOf(first_start_date), instantOf(last_start_date)];
+    const from = isNow(first, times) ? 'now' : shortTime(first, times);
+    return last === first ? from : `${from} to ${shortEnd(first, last, times)}`;
+  });
+  const more = slots.length - told.length;
+  return `${what} can start: ${[...told, ...(more > 0 ? [`and ${more} more times`] : [])].join(', ')}.`;
 }
 
 /** Whether a start is not later than the command. */
@@ -270,16 +242,17 @@ function adviceOf(
   times: TimeContext,
 ): string | undefined {
   const fitting = answers.filter(({ link }) => link.bandwidth >= need.bandwidth);
-  const starts = fitting.flatMap(({ link, slots }) =>
-    (slots ?? []).slice(0, 1).map(({ first_start_date }) => ({ link, start: instantOf(first_start_date) })),
-  );
-  const [first] = starts.toSorted((one, other) => one.start - other.start);
-  const link = first?.link ?? fitting[0]?.link;
-  if (!link) return undefined;
+  const starts = fitting.map(({ link, slots }) => {
+    const [first] = slots ?? [];
+    return { link, start: first ? instantOf(first.first_start_date) : Number.POSITIVE_INFINITY };
+  });
+  const [first] = starts.toSorted((one, other) => one.start - other.start || 0);
+  if (!first) return undefined;
+  const { link, start } = first;
   const words = ['reserve', link.site1, link.site2, '--bandwidth', bandwidthWord(need.bandwidth)];
   words.push(...routeWords(route));
   const lasting = ['--for', durationWord(need.duration) ?? ''];
-  if (!first) return ownCommand(...words, '--earliest', ...lasting, '--dry-run');
-  const start = isNow(first.start, times) ? ['--start-now'] : ['--start', timeWord(first.start)];
-  return ownCommand(...words, ...start, ...lasting);
+  if (!Number.isFinite(start)) return ownCommand(...words, '--earliest', ...lasting, '--dry-run');
+  const from = isNow(start, times) ? ['--start-now'] : ['--start', timeWord(start)];
+  return ownCommand(...words, ...from, ...lasting);
 }

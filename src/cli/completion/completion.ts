@@ -38,12 +38,12 @@ export async function run({ output }: Context, [name]: readonly string[]): Promi
 
 /** Installs completion in the person's home folder, and prints the files and the next step. */
 export async function install(
-  { output, env: environment, files }: Context,
+  { output, env: { home, variables }, files }: Context,
   _args: readonly string[],
   { installCompletion: named }: InstallFlags,
 ): Promise<void> {
-  const shell = named === true ? usualShell(environment.variables) : named;
-  const installed = await installCompletion(shell, environment, files);
+  const shell = named === true ? usualShell(variables) : named;
+  const installed = await installCompletion(shell, { home, variables }, files);
   const lines = installed.map(({ path, change }) => `${DONE[change]} ${escapeText(path)}`);
   const next = 'Open a new shell, then type: slices-conn <Tab>';
   output.text({ shell, files: installed.map(({ path }) => path) }, [...lines, next].join('\n'));
@@ -54,7 +54,7 @@ const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:
 /** A file of an installation, and how it was changed. */
 interface InstalledFile {
   readonly path: string;
-  readonly change: 'written' | 'extended' | 'none';
+  readonly change: keyof typeof DONE;
 }
 
 /**
@@ -68,12 +68,23 @@ export async function installCompletion(
   person: Pick<Environment, 'home' | 'variables'>,
   files: Pick<Files, 'readStartup' | 'writeStartup'>,
 ): Promise<InstalledFile[]> {
-  const { script, startup } = placesOf(shell, person);
-  const installed = [await put(files, script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
-  if (startup) {
+  const put = async (
+    path: string,
+    change: 'written' | 'extended',
+    changed: (content: Uint8Array) => Uint8Array,
+  ): Promise<InstalledFile> => {
+    const before = await files.readStartup(path);
+    const after = changed(before ?? Buffer.of());
+    if (before !== undefined && Buffer.compare(before, after) === 0) return { path, change: 'none' };
+    await files.writeStartup(path, after);
+    return { path, change };
+  };
+  const { script, startup, lines } = placesOf(person)[shell];
+  const installed = [await put(script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
+  if (startup !== undefined) {
     const inHome = (path: string) => shellPath(path, person.home);
-    const block = blockOf(startup.lines(inHome(script), inHome(dirname(script))));
-    installed.push(await put(files, startup.path, 'extended', (content) => withBlock(content, block)));
+    const block = blockOf(lines(inHome(script), inHome(dirname(script))));
+    installed.push(await put(startup, 'extended', (content) => withBlock(content, block)));
   }
   return installed;
 }
@@ -92,66 +103,37 @@ export function usualShell({ SHELL = '' }: Variables): CompletionShell {
   });
 }
 
+/** Where each shell finds its script: by the lines in the file that it reads when it starts; fish finds it by itself. */
 interface Places {
   script: string;
-  /** Lines that load the script, in a start-up file of the shell; fish finds scripts by itself. */
-  startup?: { path: string; lines: (script: string, folder: string) => string };
+  startup?: string;
+  lines: (script: string, folder: string) => string;
 }
 
-function placesOf(
-  shell: CompletionShell,
-  { home, variables }: Pick<Environment, 'home' | 'variables'>,
-): Places {
+function placesOf({
+  home,
+  variables,
+}: Pick<Environment, 'home' | 'variables'>): Record<CompletionShell, Places> {
   // A relative path in one of these counts as unset, as the XDG specification asks.
   const folder = (name: string, otherwise: string) =>
     (isAbsolute(variables[name] ?? '') ? variables[name] : otherwise) ?? '';
   const data = folder('XDG_DATA_HOME', join(home, '.local', 'share'));
-  switch (shell) {
-    case 'bash':
-      return {
-        script: join(
-          folder('BASH_COMPLETION_USER_DIR', join(data, 'bash-completion')),
-          'completions',
-          'slices-conn',
-        ),
-        startup: {
-          path: join(home, '.bashrc'),
-          lines: (file) => `if [ -r ${file} ]; then\n  . ${file}\nfi`,
-        },
-      };
-    case 'zsh':
-      return {
-        script: join(data, 'slices-conn', 'zsh', '_slices-conn'),
-        startup: {
-          path: join(folder('ZDOTDIR', home), '.zshrc'),
-          // The folder is on fpath too, since a later compinit drops earlier definitions.
-          lines: (file, folder) =>
-            `if [[ -r ${file} ]]; then\n  fpath=(${folder} $fpath)\n  source ${file}\nfi`,
-        },
-      };
-    case 'fish':
-      return {
-        script: join(
-          folder('XDG_CONFIG_HOME', join(home, '.config')),
-          'fish',
-          'completions',
-          'slices-conn.fish',
-        ),
-      };
-  }
-}
-
-async function put(
-  files: Pick<Files, 'readStartup' | 'writeStartup'>,
-  path: string,
-  change: InstalledFile['change'],
-  changed: (content: Uint8Array) => Uint8Array,
-): Promise<InstalledFile> {
-  const before = await files.readStartup(path);
-  const after = changed(before ?? Buffer.of());
-  if (before !== undefined && Buffer.compare(before, after) === 0) return { path, change: 'none' };
-  await files.writeStartup(path, after);
-  return { path, change };
+  const completions = folder('BASH_COMPLETION_USER_DIR', join(data, 'bash-completion'));
+  const config = folder('XDG_CONFIG_HOME', join(home, '.config'));
+  return {
+    bash: {
+      script: join(completions, 'completions', 'slices-conn'),
+      startup: join(home, '.bashrc'),
+      lines: (file) => `if [ -r ${file} ]; then\n  . ${file}\nfi`,
+    },
+    zsh: {
+      script: join(data, 'slices-conn', 'zsh', '_slices-conn'),
+      startup: join(folder('ZDOTDIR', home), '.zshrc'),
+      // The folder is on fpath too, since a later compinit drops earlier definitions.
+      lines: (file, on) => `if [[ -r ${file} ]]; then\n  fpath=(${on} $fpath)\n  source ${file}\nfi`,
+    },
+    fish: { script: join(config, 'fish', 'completions', 'slices-conn.fish'), lines: () => '' },
+  };
 }
 
 /** A path as a word for a shell: with $HOME where it can, since people share such files between machines. */

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
-import { isObject } from '../../contract/json.ts';
 import { reservationState } from '../../contract/reservation-request.ts';
 import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
@@ -8,7 +7,6 @@ import { isAlmostOver } from '../../session/login/credentials.ts';
 import { OFFLINE } from '../../session/profiles/profile-keys.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
-import { claimedClaims } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/link-name.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, wantedProfile } from '../global-options.ts';
@@ -32,11 +30,7 @@ export function liveSource(context: Context): CompletionSource {
     },
     experiments: () => asked(context, async ({ portal }) => named(await portal.experiments(), now)),
     projects: () => asked(context, async ({ portal }) => named(await portal.projects(), now)),
-    reservations: () => limited(async () => reservations(await context.session(), now)),
-    ends: async (reservation) => {
-      const known = reservation === undefined ? [] : await limited(() => endsOf(context, reservation));
-      return known.length > 0 ? known : sites(context);
-    },
+    reservations: () => limited(() => reservations(context, now)),
   };
 }
 
@@ -44,8 +38,8 @@ export function liveSource(context: Context): CompletionSource {
  * The ledger's reservations that have not ended and were not deleted. No service is asked. Offers names,
  * which people know, and ids where a reservation has none or two share one.
  */
-async function reservations(session: Session, now: number): Promise<Candidate[]> {
-  const entries = await (await session.ledger()).all(now);
+async function reservations({ session }: Context, now: number): Promise<Candidate[]> {
+  const entries = await (await (await session()).ledger()).all(now);
   const nameIn = ({ reservation, requested }: LedgerEntry) => reservation?.name ?? requested?.name;
   const current = entries.filter(
     ({ id, reservation }) =>
@@ -57,9 +51,11 @@ async function reservations(session: Session, now: number): Promise<Candidate[]>
     const name = nameIn(entry);
     const value = name !== undefined && named.get(name)?.length === 1 ? name : id;
     if (!reservation) return { value, description: 'unknown' };
-    const state = reservationState(reservation, now);
     const rate = formatBandwidth(reservation.bandwidth);
-    return { value, description: `${linkName(reservation)}, ${rate}, ${state}` };
+    return {
+      value,
+      description: `${linkName(reservation)}, ${rate}, ${reservationState(reservation, now)}`,
+    };
   });
 }
 
@@ -76,31 +72,11 @@ function named(
   });
 }
 
-/** Nothing is verified and no service is asked: what is picked is checked when the command runs. */
-async function endsOf(
-  { files, session, clock: { now } }: Context,
-  reservation: string,
-): Promise<Candidate[]> {
-  if (reservation !== '-' && (await files.exists(reservation))) {
-    const { connectivity } = claimedClaims(new TextDecoder().decode(await files.read(reservation)).trim());
-    return isObject(connectivity)
-      ? [connectivity['site1'], connectivity['site2']].filter((site) => typeof site === 'string').map(asSite)
-      : [];
-  }
-  const entries = await (await (await session()).ledger()).all(now());
-  const meant = entries.find(
-    ({ id, reservation: found, requested }) =>
-      id !== undefined && [id, found?.name ?? requested?.name].includes(reservation),
-  );
-  const known = meant?.reservation ?? meant?.requested;
-  return known ? [known.site1, known.site2].map(asSite) : [];
-}
-
 /** The sites of the service, where somebody is logged in and it tells them; else those of the built-in network. */
 async function sites(context: Context): Promise<Candidate[]> {
-  const profile = await openProfiles(context).then((kept) => kept.resolve(wantedProfile(context.flags)));
+  const { name } = await (await openProfiles(context)).resolve(wantedProfile(context.flags));
   const told =
-    profile.name === OFFLINE
+    name === OFFLINE
       ? []
       : await asked(context, async ({ connectivity }) => ((await connectivity.sites()) ?? []).map(asSite));
   return told.length > 0 ? told : SITES.map(asSite);
@@ -122,19 +98,12 @@ async function asked(
 ): Promise<Candidate[]> {
   return limited(async () => {
     const opened = await session();
-    const login =
-      opened.connection.userToken.origin === 'login' ? opened.connection.login?.read() : undefined;
-    return login && isAlmostOver(login, now()) ? [] : question(opened);
+    const { userToken, login } = opened.connection;
+    const used = userToken.origin === 'login' ? login?.read() : undefined;
+    return used && isAlmostOver(used, now()) ? [] : question(opened);
   });
 }
 
 async function limited(answer: () => Promise<Candidate[]>): Promise<Candidate[]> {
-  const stop = new AbortController();
-  try {
-    return await Promise.race([answer(), sleep(LIVE_LIMIT, [], { signal: stop.signal })]);
-  } catch {
-    return [];
-  } finally {
-    stop.abort();
-  }
+  return Promise.race([answer(), sleep(LIVE_LIMIT, [])]).catch(() => []);
 }

@@ -22,18 +22,14 @@ _slices_conn() {
   local line word glued typed cut mark value description directive i
 
   # The words up to the cursor; what has no space before it belongs to the word before.
-  line=\${COMP_LINE:0:\${COMP_POINT:-\${#COMP_LINE}}}
+  line=\${COMP_LINE:0:COMP_POINT}
   line=\${line#*"\${COMP_WORDS[0]}"}
   for ((i = 1; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     glued=
-    if [[ -n $COMP_LINE ]]; then
-      [[ $line == [^[:space:]]* ]] && glued=1
-      line=\${line#"\${line%%[^[:space:]]*}"}
-      if ((i == COMP_CWORD)); then word=$line; else line=\${line#"$word"}; fi
-    elif [[ $word == [:=] || \${COMP_WORDS[i - 1]} == [:=] ]]; then
-      glued=1
-    fi
+    [[ $line == [^[:space:]]* ]] && glued=1
+    line=\${line#"\${line%%[^[:space:]]*}"}
+    if ((i == COMP_CWORD)); then word=$line; else line=\${line#"$word"}; fi
     if [[ -n $glued ]] && ((\${#words[@]} > 0)); then
       words[\${#words[@]} - 1]+=$word
     else
@@ -119,27 +115,17 @@ fi
 /** The script for fish, which loads it from its folder of completions. */
 const fishScript = `
 # fish completion for slices-conn
-function __slices_conn_ask
-    # One completion needs the answer twice, for values and for files: the second use takes the stored answer.
-    set -l line (commandline -cp)
-    if test "$__slices_conn_asked" = "$line"
-        set -e __slices_conn_asked
-        return
-    end
-    set -g __slices_conn_asked "$line"
+function __slices_conn_complete
     set -l words (commandline -opc)
     set -l typed (commandline -ct)
     set words (string replace -ra -- '[\\'"\\\\\\\\]' '' $words[2..] "$typed")
-    set -g __slices_conn_answer (command slices-conn ${COMPLETE} -- $words 2>/dev/null </dev/null)
+    set -l answer (command slices-conn ${COMPLETE} -- $words 2>/dev/null </dev/null)
+    string match -v -r -- '^:[01]$' $answer
+    # Names of files are best left to fish, which has no command here.
+    test "$answer[-1]" = :1; and complete -C "'' $typed"
 end
 
-function __slices_conn_values
-    __slices_conn_ask
-    string match -v -r -- '^:[01]$' $__slices_conn_answer
-end
-
-complete -c slices-conn -f -a '(__slices_conn_values)'
-complete -c slices-conn -n '__slices_conn_ask; test "$__slices_conn_answer[-1]" = :1' -F
+complete -c slices-conn -f -a '(__slices_conn_complete)'
 `;
 
 const SCRIPTS: Readonly<Record<CompletionShell, string>> = {

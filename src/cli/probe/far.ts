@@ -5,7 +5,7 @@ import type { End } from '../../vlan/end.ts';
 import { VERDICTS, type Verdict, type VerdictCode, WHERE } from './verdict.ts';
 
 const FarReport = v.object({
-  verdict: v.picklist(VERDICTS),
+  verdict: v.picklist(Object.keys(VERDICTS) as VerdictCode[]),
   end: v.nullable(v.picklist(WHERE)),
   heard: v.array(v.string()),
   reservation: v.optional(v.string()),
@@ -30,95 +30,68 @@ export function readFarReport(bytes: Uint8Array, path: string, end: End): FarRep
   if (!json.ok) throw fault('It is not JSON.');
   const parsed = v.safeParse(FarReport, json.value);
   if (!parsed.success) throw fault('It is not what "slices-conn probe --json" prints.');
-  const { reservation, site } = parsed.output;
-  if (reservation !== undefined && reservation !== end.reservation.id) {
-    throw fault(`It is about the reservation ${reservation}.`);
-  }
-  if (site !== undefined && site !== end.otherSite) {
+  const { reservation = end.reservation.id, site = end.otherSite } = parsed.output;
+  if (reservation !== end.reservation.id) throw fault(`It is about the reservation ${reservation}.`);
+  if (site !== end.otherSite) {
     throw fault(`It is from ${site}. The other end of ${end.site} is ${end.otherSite}.`);
   }
   return parsed.output;
 }
 
-/** The verdict from here on a fault that the other end has found in its own devices. */
+/** The verdict from here on a fault that the other end has found in its own devices; for others it does not hear this end. */
 const FROM_HERE: Partial<Record<VerdictCode, VerdictCode>> = {
   own_tags_swapped: 'far_tags_swapped',
   own_ethertype: 'far_ethertype',
-  own_other_sites_tags: 'far_does_not_hear',
-  own_device: 'far_does_not_hear',
-  own_mtu: 'far_does_not_hear',
 };
 
-/** Verdicts that say that frames arrive with wrong tags. */
-const WRONG_TAGS: readonly VerdictCode[] = [
-  'far_tags_swapped',
-  'far_ethertype',
-  'far_c_tag',
-  'single_tagged',
-];
+/** Whether a verdict says that frames arrive with wrong tags. */
+const isWrongTags = (verdict: VerdictCode): boolean =>
+  ['far_tags_swapped', 'far_ethertype', 'far_c_tag', 'single_tagged'].includes(verdict);
 
-/**
- * The verdict from what both ends have found. The first row that fits decides; where none does, this end's
- * stays.
- *
- * | This end | Other end | Verdict |
- * |---|---|---|
- * | `ok`, `own_…` | anything | this end's |
- * | `path_mtu` | `own_mtu` | `path_mtu`, at the far end |
- * | another | `own_tags_swapped`, `own_ethertype` | `far_tags_swapped`, `far_ethertype` |
- * | another | another `own_…` | `far_does_not_hear` |
- * | wrong tags heard | devices without a fault | this end's, in the path: it changes the tags |
- * | `silent` | wrong tags heard | `silent`, in the path: it changes the tags |
- * | `silent` | `silent` | `silent`, in the path: both ways |
- * | `silent` | `far_does_not_hear` | `silent`, in the path: towards this end |
- * | `far_does_not_hear` | `silent` | `far_does_not_hear`, in the path: towards the other end |
- * | `far_does_not_hear` | `far_does_not_hear` | `far_does_not_hear`, at either end: addresses or a firewall |
- */
+/** The verdict from what both ends have found: the first row that fits decides; where none does, this end's stays. */
 export function combined(here: Verdict, far: FarReport, { site, otherSite, reservation }: End): Verdict {
   const { verdict } = here;
-  const tell = `Tell the network's operators the reservation's id, ${reservation.id}.`;
-  if (verdict === 'ok' || verdict.startsWith('own_')) return here;
-  if (verdict === 'path_mtu' && far.verdict === 'own_mtu') {
-    return { verdict, end: 'far', says: `Large packets are lost: an MTU at ${otherSite} is too small.` };
-  }
-  const fromHere = FROM_HERE[far.verdict];
-  if (fromHere) {
-    return {
-      verdict: fromHere,
-      end: 'far',
-      says: `The fault is at ${otherSite}: probe has found ${far.verdict} there.`,
-    };
-  }
-  const inPath = (says: string): Verdict => ({ verdict, end: 'path', says: `${says} ${tell}` });
-  if (WRONG_TAGS.includes(verdict)) {
-    return inPath(`${here.says} Its devices have the right tags, so the network between changes them.`);
-  }
-  if (verdict === 'silent' && WRONG_TAGS.includes(far.verdict)) {
-    return inPath(
+  if (verdict === 'ok' || here.end === 'own') return here;
+  const is = (own: VerdictCode, other: VerdictCode): boolean => verdict === own && far.verdict === other;
+  const isOwn = far.verdict.startsWith('own_');
+  const atFar = FROM_HERE[far.verdict] ?? 'far_does_not_hear';
+  const rows: readonly (readonly [fits: boolean, end: Verdict['end'], says: string, code?: VerdictCode])[] = [
+    [is('path_mtu', 'own_mtu'), 'far', `Large packets are lost: an MTU at ${otherSite} is too small.`],
+    [isOwn, 'far', `The fault is at ${otherSite}: probe has found ${far.verdict} there.`, atFar],
+    [
+      isWrongTags(verdict),
+      'path',
+      `${here.says} Its devices have the right tags, so the network between changes them.`,
+    ],
+    [
+      verdict === 'silent' && isWrongTags(far.verdict),
+      'path',
       `The devices of ${site} have the right tags, but ${otherSite} hears ${far.heard.join(', ')}: the network between changes them.`,
-    );
-  }
-  if (verdict === 'silent' && far.verdict === 'silent' && here.end === null) {
-    return inPath(
+    ],
+    [
+      is('silent', 'silent') && here.end === null,
+      'path',
       'Both ends are configured right, and neither hears the other: frames are lost in the network, both ways.',
-    );
-  }
-  if (verdict === 'silent' && far.verdict === 'far_does_not_hear') {
-    return inPath(
+    ],
+    [
+      is('silent', 'far_does_not_hear'),
+      'path',
       `${otherSite} hears ${site}: frames are lost in the network, from ${otherSite} to ${site}.`,
-    );
-  }
-  if (verdict === 'far_does_not_hear' && far.verdict === 'silent') {
-    return inPath(
+    ],
+    [
+      is('far_does_not_hear', 'silent'),
+      'path',
       `${site} hears ${otherSite}: frames are lost in the network, from ${site} to ${otherSite}.`,
-    );
-  }
-  if (verdict === 'far_does_not_hear' && far.verdict === 'far_does_not_hear') {
-    return {
-      verdict,
-      end: null,
-      says: `Frames pass both ways, and neither end answers: their addresses are not of the same network, or a firewall drops them.`,
-    };
-  }
-  return here;
+    ],
+    [
+      is('far_does_not_hear', 'far_does_not_hear'),
+      null,
+      'Frames pass both ways, and neither end answers: their addresses are not of the same network, or a firewall drops them.',
+    ],
+  ];
+  const found = rows.find(([fits]) => fits);
+  if (!found) return here;
+  const [, end, says, code = verdict] = found;
+  const tell = end === 'path' ? ` Tell the network's operators the reservation's id, ${reservation.id}.` : '';
+  return { verdict: code, end, says: says + tell };
 }

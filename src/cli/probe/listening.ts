@@ -1,62 +1,71 @@
-import { Failure } from '../../contract/failure.ts';
 import type { End } from '../../vlan/end.ts';
 import type { Machine } from '../context.ts';
-import { heardIn, type Stack, stackIn, stackText } from './stacks.ts';
+import { isMissingProgram } from './devices.ts';
+import { heardIn, stackIn } from './stacks.ts';
 
 /** Notes which stacks of tags arrive. */
 export interface Listener {
   /** The stacks that have arrived so far and are about the reservation, each once. */
-  heard(): Promise<readonly Stack[]>;
+  heard(): Promise<readonly string[]>;
   /** Ends it, and removes what it has made. */
   stop(): Promise<void>;
 }
 
-/** Why nothing can be listened to with a program, in words. */
-export interface Deaf {
-  /** Whether the program is not on this machine. */
-  isMissing: boolean;
-  why: string;
-}
+/** Why nothing can be listened to where the program is not on this machine. */
+export const NO_TCPDUMP = 'there is no tcpdump on this machine';
 
 /** How many frames are looked at: with one only of each kind, that is many more than are needed. */
-const MOST_FRAMES = 20_000;
+const MOST_FRAMES = '20000';
 
-/** Listens with tcpdump, which needs root. Frames without any tag are not looked at. */
-export async function listenWithTcpdump(end: End, { runProgram }: Machine): Promise<Listener | Deaf> {
-  const heard = new Map<string, Stack>();
+/**
+ * Listens with tcpdump, which needs root. Frames without any tag are not looked at.
+ *
+ * @returns why nothing can be listened to, where it can't
+ */
+export async function listenWithTcpdump(end: End, { runProgram }: Machine): Promise<Listener | string> {
+  const heard = new Set<string>();
   const over = new AbortController();
   const begun = Promise.withResolvers<undefined>();
-  const running = runProgram(
-    [
-      ...['tcpdump', '-Q', 'in', '-e', '-n', '-l', '-s', '96', '-c', String(MOST_FRAMES)],
-      ...['-i', end.device, 'vlan'],
-    ],
-    {
-      signal: over.signal,
-      onLine(line) {
-        const stack = stackIn(line);
-        if (stack && heardIn(stack, end) !== undefined) heard.set(stackText(stack), stack);
-      },
-      onNotice(line) {
-        if (/\blistening on\b/.test(line)) begun.resolve(undefined);
-      },
+  const call = [
+    'tcpdump',
+    '-Q',
+    'in',
+    '-e',
+    '-n',
+    '-l',
+    '-s',
+    '96',
+    '-c',
+    MOST_FRAMES,
+    '-i',
+    end.device,
+    'vlan',
+  ];
+  const running = runProgram(call, {
+    signal: over.signal,
+    onLine(line) {
+      const stack = stackIn(line);
+      if (heardIn(stack, end) !== undefined) heard.add(stack);
     },
-  );
-  const first = await Promise.race([begun.promise, running]).catch((error: unknown) => {
-    if (error instanceof Failure && error.code === 'command_not_found') return error;
-    throw error;
+    onNotice(line) {
+      if (/\blistening on\b/.test(line)) begun.resolve(undefined);
+    },
   });
-  if (first instanceof Failure) return { isMissing: true, why: 'there is no tcpdump on this machine' };
-  if (first) {
-    const said = first.stderr.trim().split('\n').at(-1) ?? '';
-    const isRefused = /permi/i.test(first.stderr);
-    return { isMissing: false, why: isRefused ? 'tcpdump needs root' : `tcpdump ended: ${said}` };
+  try {
+    const ended = await Promise.race([begun.promise, running]);
+    if (!ended) {
+      return {
+        heard: async () => [...heard],
+        async stop() {
+          over.abort();
+          await running;
+        },
+      };
+    }
+    const isRefused = /permi/i.test(ended.stderr);
+    return isRefused ? 'tcpdump needs root' : `tcpdump ended: ${ended.stderr.trim().split('\n').at(-1)}`;
+  } catch (error) {
+    if (isMissingProgram(error)) return NO_TCPDUMP;
+    throw error;
   }
-  return {
-    heard: async () => [...heard.values()],
-    async stop() {
-      over.abort();
-      await running;
-    },
-  };
 }

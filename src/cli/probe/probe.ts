@@ -11,11 +11,9 @@ import { folded } from '../print/folded.ts';
 import { escapeText, type Printer } from '../print/output.ts';
 import { shortTime } from '../times.ts';
 import { END_OPTIONS, endArgument } from '../vlan/end-argument.ts';
-import { withPrograms } from './devices.ts';
-import { type Check, gather } from './evidence.ts';
+import { type Check, type Probed, probeEnd } from './evidence.ts';
 import { combined, readFarReport } from './far.ts';
-import { stackText } from './stacks.ts';
-import { type Verdict, verdictOf } from './verdict.ts';
+import { VERDICTS, type Verdict } from './verdict.ts';
 
 /** `slices-conn probe ID|FILE|- --site SITE --dev DEV --peer ADDRESS [--far FILE]`. */
 export const command = {
@@ -39,20 +37,9 @@ export const command = {
     },
   },
   notes: `Verdicts:
-  ok                    the link works, at the full size
-  own_tags_swapped      this end: the C-tag is outside, the S-tag inside
-  own_ethertype         this end: the outer tag is 802.1Q in place of 802.1ad
-  own_other_sites_tags  this end has the other site's tags
-  own_device            this end: a device is missing, down, or without address
-  own_mtu               this end: an MTU is too small
-  far_tags_swapped      the other end: the C-tag is outside, the S-tag inside
-  far_ethertype         the other end: the outer tag is 802.1Q
-  far_c_tag             the other end: another C-tag
-  single_tagged         the other end sends one tag only
-  far_does_not_hear     the other end sends, and does not answer
-  silent                nothing arrives
-  path_mtu              large packets are lost in the network
-
+${Object.entries(VERDICTS)
+  .map(([code, about]) => `  ${code.padEnd(20)}  ${about}\n`)
+  .join('')}
 Examples:
   slices-conn probe link.jwt --site be-gent1 --dev eth1 --peer 10.0.0.2
 
@@ -67,14 +54,13 @@ type Flags = OptionsOf<typeof command.options>;
 /** Says why nothing comes through, or that all does. */
 export async function run(context: Context, [typed]: readonly string[], flags: Flags): Promise<Outcome> {
   const { output, files, clock } = context;
-  const machine = withPrograms(context.processes);
   const { peer } = flags;
   if (isIP(peer) === 0) {
     throw new Failure('usage', `${peer} is not an IP address.`, {
       why: '--peer takes the address of the other end, such as 10.0.0.2 or fd00::2, without a length.',
     });
   }
-  const end = await endArgument(context, typed, flags, { verb: 'probe' });
+  const end = await endArgument(context, typed, flags, 'probe');
   const { id, start_date, end_date } = end.reservation;
   const hasBegun = clock.now() >= Date.parse(start_date);
   const far =
@@ -86,114 +72,87 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
     saw: hasBegun ? `${id}, until ${at(end_date)}` : `${id}, not before ${at(start_date)}`,
   });
   const inZone = (instant: string): string => `${shortTime(instantOf(instant), times)} ${times.zone}`;
-  const checks: Check[] = [];
-  const evidence = await gather(end, peer, {
-    machine,
-    ...clock,
-    waitFor: (what, work) => output.waitFor(what, work),
-    note: (check) => void checks.push(check),
-    stopped() {
-      const stop = new AbortController();
-      void machine.stopSignal().then((stopped) => {
-        stop.abort(new Failure(stopped, 'Stopped.', { why: 'What was made for listening is removed.' }));
-      });
-      return stop.signal;
-    },
-  });
-  const alone = verdictOf(end, peer, evidence);
-  const verdict = far ? combined(alone, far, end) : alone;
-  if (far)
-    checks.push({ check: 'other_end', ok: far.verdict === 'ok', saw: `${far.verdict} at ${end.otherSite}` });
+  const probed = await probeEnd(context, end, peer);
+  const verdict = far ? combined(probed.verdict, far, end) : probed.verdict;
+  const other: Check[] = far
+    ? [{ check: 'other_end', ok: far.verdict === 'ok', saw: `${far.verdict} at ${end.otherSite}` }]
+    : [];
+  const checks = [...probed.checks, ...other];
   const result = {
     verdict: verdict.verdict,
     end: verdict.end,
-    heard: (evidence.heard ?? []).map(stackText),
+    heard: probed.heard ?? [],
     checks: [period(String), ...checks],
-    reservation: end.reservation.id,
+    reservation: id,
     site: end.site,
   };
-  const next = nextSteps(verdict, {
-    end,
-    peer,
-    argument: typed,
-    isRoot: machine.isRoot(),
-    hasBegun,
+  const next = nextSteps(context, verdict, {
+    ...{ end, peer, hasBegun },
+    given: typed === undefined || typed === '-' ? id : typed,
     hasFar: far !== undefined,
-    couldListen: evidence.heard !== null,
-    command: (...words) => context.output.advised(ownCommand(...words)),
+    heard: probed.heard,
   });
   await output.result(result, (print) => verdictText(print, verdict, [period(inZone), ...checks], next));
   return verdict.verdict === 'ok' ? 0 : 6;
 }
 
+/** What was probed, and how. */
+interface Asked extends Pick<Probed, 'heard'> {
+  readonly end: End;
+  readonly peer: string;
+  /** The reservation, as it can be typed again. */
+  readonly given: string;
+  readonly hasBegun: boolean;
+  readonly hasFar: boolean;
+}
+
 /** The next steps: sentences, and commands, which start with two blanks. */
 function nextSteps(
+  { output, processes }: Context,
   { verdict, end: where, repair = [], configure = false, passes }: Verdict,
-  about: {
-    end: End;
-    peer: string;
-    argument: string | undefined;
-    isRoot: boolean;
-    hasBegun: boolean;
-    hasFar: boolean;
-    couldListen: boolean;
-    command: (...words: readonly string[]) => string;
-  },
+  { end, peer, given, hasBegun, hasFar, heard }: Asked,
 ): readonly string[] {
-  const { end, peer, argument, isRoot, hasBegun, hasFar, couldListen, command } = about;
-  const choices = (mtu: number): readonly string[] => [
+  const sudo = processes.isRoot() ? '' : 'sudo ';
+  const command = (verb: string, of: string, site: string, device: string, ...more: string[]): string =>
+    output.advised(ownCommand(verb, of, '--site', site, '--dev', device, ...more));
+  const choices = (mtu = end.mtu.inner): string[] => [
     ...(mtu === USUAL_MTU ? [] : ['--mtu', String(mtu)]),
     ...(end.outer === '802.1ad' ? [] : ['--outer', end.outer]),
   ];
-  const given = argument === undefined || argument === '-' ? end.reservation.id : argument;
-  const vlan = (mtu = end.mtu.inner): string =>
-    `  ${command('vlan', given, '--site', end.site, '--dev', end.device, ...choices(mtu))}`;
-  const vlanHere = `${vlan()} --address ADDRESS | ${isRoot ? '' : 'sudo '}sh -ex`;
-  const there = ['--site', end.otherSite, '--dev', 'DEVICE', '--address', 'ADDRESS'];
-  const vlanThere = `  ${command('vlan', end.reservation.id, ...there, ...choices(end.mtu.inner))} | sudo sh -ex`;
-  const again = `  ${isRoot ? '' : 'sudo '}${command('probe', given, '--site', end.site, '--dev', end.device, '--peer', peer, ...choices(end.mtu.inner))}`;
-  if (!hasBegun && verdict !== 'ok' && where !== 'own') {
+  const vlan = (mtu?: number): string => `  ${command('vlan', given, end.site, end.device, ...choices(mtu))}`;
+  const again = `  ${sudo}${command('probe', given, end.site, end.device, '--peer', peer, ...choices())}`;
+  const lines = repair.map((line) => `  ${line}`);
+  if (verdict === 'ok') return [];
+  if (where === 'own') {
+    const vlanHere = `${vlan()} --address ADDRESS | ${sudo}sh -ex`;
+    if (!configure) return lines.length === 0 ? [] : ['Type as root:', ...lines];
+    return lines.length === 0
+      ? ['What to type here:', vlanHere]
+      : ['Remove the wrong device as root, then see what to type here:', ...lines, vlanHere];
+  }
+  if (!hasBegun) {
     return ['The network carries nothing before the reservation starts. Probe again then:', again];
   }
   if (where === 'path') {
     if (verdict !== 'path_mtu') return [];
-    if (passes === undefined)
-      return ['Ask for a larger MTU there, or use a smaller --mtu with vlan, at both ends.'];
-    return [
-      `Ask for a larger MTU there, or use ${passes} bytes at both ends: as root at once, and in what configures them:`,
-      ...repair.map((line) => `  ${line}`),
-      vlan(passes),
-    ];
+    const ask = 'Ask for a larger MTU there, or use';
+    if (passes === undefined) return [`${ask} a smaller --mtu with vlan, at both ends.`];
+    const both = `${ask} ${passes} bytes at both ends: as root at once, and in what configures them:`;
+    return [both, ...lines, vlan(passes)];
   }
-  switch (verdict) {
-    case 'ok':
-      return [];
-    case 'own_tags_swapped':
-    case 'own_ethertype':
-    case 'own_other_sites_tags':
-    case 'own_device':
-    case 'own_mtu': {
-      const lines = repair.map((line) => `  ${line}`);
-      if (!configure) return lines.length === 0 ? [] : ['Type as root:', ...lines];
-      return lines.length === 0
-        ? ['What to type here:', vlanHere]
-        : ['Remove the wrong device as root, then see what to type here:', ...lines, vlanHere];
+  if (verdict === 'silent' && heard === null && sudo !== '') return ['Listen as root:', again];
+  if (verdict === 'silent' || verdict === 'far_does_not_hear') {
+    if (!hasFar) {
+      const both = `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`;
+      return [both, `${again} --far FILE`];
     }
-    case 'silent':
-    case 'far_does_not_hear': {
-      if (verdict === 'silent' && !couldListen && !isRoot) return ['Listen as root:', again];
-      if (hasFar && where === null) {
-        return ['Compare the addresses of both ends, and look at their firewalls:', '  ip address'];
-      }
-      if (hasFar) return [`What is to be typed at ${end.otherSite}:`, vlanThere];
-      return [
-        `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`,
-        `${again} --far FILE`,
-      ];
+    if (where === null) {
+      return ['Compare the addresses of both ends, and look at their firewalls:', '  ip address'];
     }
-    default:
-      return [`What is to be typed at ${end.otherSite}:`, vlanThere];
   }
+  const there = command('vlan', end.reservation.id, end.otherSite, 'DEVICE', '--address', 'ADDRESS');
+  const chosen = ['', ...choices()].join(' ');
+  return [`What is to be typed at ${end.otherSite}:`, `  ${there}${chosen} | sudo sh -ex`];
 }
 
 /** The verdict in a sentence, what was looked at, and what to type next. */
@@ -204,20 +163,13 @@ function verdictText(
   next: readonly string[],
 ): string {
   const columns = print.columns ?? Number.POSITIVE_INFINITY;
-  const mark = (ok: boolean): string => {
-    if (print.ascii) return ok ? 'ok' : 'no';
-    return ok ? print.paint.green('✓') : print.paint.red('✗');
-  };
+  const [yes, no] = print.ascii ? ['ok', 'no'] : [print.paint.green('✓'), print.paint.red('✗')];
   const names = checks.map(({ check }) => check.replaceAll('_', ' '));
   const width = Math.max(...names.map((name) => name.length));
   const title = folded(escapeText(says), columns).map((line) => print.paint.bold(line));
-  const rows = checks.flatMap(({ ok, saw }, at) => {
-    const indent = width + 6;
-    const lines = folded(escapeText(saw), columns - indent);
-    const label = (names[at] ?? '').padEnd(width);
-    return lines.map((line, row) =>
-      row === 0 ? `  ${mark(ok)} ${print.paint.dim(label)}  ${line}` : `${' '.repeat(indent)}${line}`,
-    );
+  const rows = checks.map(({ ok, saw }, at) => {
+    const lines = folded(escapeText(saw), columns - width - 6).join(`\n${' '.repeat(width + 6)}`);
+    return `  ${ok ? yes : no} ${print.paint.dim((names[at] ?? '').padEnd(width))}  ${lines}`;
   });
   const steps = next.flatMap((line) =>
     line.startsWith('  ')

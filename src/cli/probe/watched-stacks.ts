@@ -2,12 +2,16 @@ import type { End } from '../../vlan/end.ts';
 import type { Machine } from '../context.ts';
 import { type Device, devicesOf } from './devices.ts';
 import type { Listener } from './listening.ts';
-import { heardIn, outerEthertype, Q, rightStack, type Stack, stackText } from './stacks.ts';
+import { heardIn, Q, tagsAt } from './stacks.ts';
 
 /** A VLAN device whose counter shows that frames with its stack of tags arrive. */
 interface Watched {
-  readonly stack: Stack;
+  readonly stack: string;
   readonly name: string;
+  /** The device that it is made on. */
+  readonly parent: string;
+  /** The last tag of its stack. */
+  readonly tag: string;
 }
 
 /**
@@ -17,29 +21,33 @@ interface Watched {
 const prefixOf = ({ names, cTag }: Pick<End, 'names' | 'cTag'>): string =>
   `${names.outer}${String(cTag).padStart(4, '0')}`;
 
-/** The stacks that are watched: mistakes of the other end make them, as far as they are known before. */
-function stacksFor(end: End): readonly Stack[] {
+/** The stacks that are watched, the outer ones first: mistakes of the other end make them, as far as they are known before. */
+function stacksFor(end: End): readonly string[] {
   const { sTag, cTag, otherSTag, otherCTag } = end;
-  const right = outerEthertype(end);
+  const [right = ''] = tagsAt(end)[0].split(':');
   const wrong = right === Q ? '88a8' : Q;
-  const stacks: Stack[] = [];
-  const add = (outerKind: string, outer: number, inner: number): void => {
-    const single: Stack = [{ ethertype: outerKind, id: outer }];
-    for (const stack of [single, [...single, { ethertype: Q, id: inner }]]) {
-      if (!stacks.some((other) => stackText(other) === stackText(stack))) stacks.push(stack);
-    }
-  };
-  for (const [s, c] of [
+  const stacks = [
     [sTag, cTag],
     [otherSTag, otherCTag],
-  ] as const) {
-    add(right, s, c);
-    add(right, c, s);
-    add(wrong, s, c);
-    add(Q, c, s);
+  ].flatMap(([s, c]) => [
+    ...[`${right}:${s} ${Q}:${c}`, `${right}:${c} ${Q}:${s}`],
+    ...[`${wrong}:${s} ${Q}:${c}`, `${Q}:${c} ${Q}:${s}`],
+  ]);
+  for (const inner of [sTag, otherSTag, otherCTag]) stacks.push(`${right}:${sTag} ${Q}:${inner}`);
+  return [...new Set([...stacks.map((stack) => stack.replace(/ .*/, '')), ...stacks])];
+}
+
+/** The watched stacks, the outer ones first, each with a device that is there or is to be made. */
+function watchedFor(end: End, devices: readonly Device[]): readonly Watched[] {
+  const watched: Watched[] = [];
+  for (const [at, stack] of stacksFor(end).entries()) {
+    const [outer = '', inner] = stack.split(' ');
+    const below = watched.find((one) => one.stack === outer)?.name;
+    const [parent, tag] = inner === undefined ? [end.device, outer] : [below ?? '', inner];
+    const existing = devices.find((one) => one.parent === parent && one.tag === tag);
+    watched.push({ stack, name: existing?.name ?? `${prefixOf(end)}${at.toString(36)}`, parent, tag });
   }
-  for (const inner of [sTag, otherSTag, otherCTag]) add(right, sTag, inner);
-  return stacks;
+  return watched;
 }
 
 /**
@@ -54,32 +62,29 @@ function stacksFor(end: End): readonly Stack[] {
  */
 export async function watchStacks(end: End, machine: Machine, stop: AbortSignal): Promise<Listener> {
   /** A line that fails is left out: a device of the same tag may have come meanwhile. */
-  const inOneGo = async (lines: readonly string[]): Promise<void> => {
-    await machine.runProgram(['ip', '-force', '-batch', '-'], { input: `${lines.join('\n')}\n` });
-  };
-  const prefix = prefixOf(end);
+  const inOneGo = (lines: readonly string[]): Promise<unknown> =>
+    machine.runProgram(['ip', '-force', '-batch', '-'], { input: `${lines.join('\n')}\n` });
+  const isMade = ({ name }: Pick<Device, 'name'>): boolean => name.startsWith(prefixOf(end));
   const remove = async (): Promise<void> => {
-    const left = (await devicesOf(machine)).filter(({ name }) => name.startsWith(prefix));
+    const left = (await devicesOf(machine)).filter(isMade);
     // A device goes with its parent.
-    const below = left.filter(({ parent }) => !parent?.startsWith(prefix));
+    const below = left.filter(({ parent = '' }) => !isMade({ name: parent }));
     if (below.length > 0) await inOneGo(below.map(({ name }) => `link del ${name}`));
   };
   // An earlier probe may have been killed.
   await remove();
   const watched = watchedFor(end, await devicesOf(machine));
-  const own = watched.find(({ stack }) => stackText(stack) === stackText(rightStack(end).slice(0, 1)));
-  const neighbours = ['dev', own?.name ?? end.names.outer];
+  const outer = watched.find(({ stack }) => stack === tagsAt(end)[0])?.name ?? end.names.outer;
   const earlier = await seen(end, watched, machine, 'before');
-  const missing = watched.filter(({ name }) => name.startsWith(prefix));
+  const missing = watched.filter(isMade);
   try {
     stop.throwIfAborted();
     await inOneGo(
-      missing.flatMap(({ stack, name }) => {
-        const parent = watched.find((one) => stackText(one.stack) === stackText(stack.slice(0, -1)));
-        const { ethertype, id } = stack.at(-1) ?? {};
-        const protocol = ethertype === Q ? '802.1Q' : '802.1ad';
+      missing.flatMap(({ name, parent, tag }) => {
+        const [kind, id] = tag.split(':');
+        const protocol = kind === Q ? '802.1Q' : '802.1ad';
         return [
-          `link add link ${parent?.name ?? end.device} name ${name} type vlan proto ${protocol} id ${id}`,
+          `link add link ${parent} name ${name} type vlan proto ${protocol} id ${id}`,
           `link set dev ${name} arp off multicast off`,
           `link set dev ${name} addrgenmode none`,
         ];
@@ -87,8 +92,8 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
     );
     stop.throwIfAborted();
     // A device that is not mute would send on these tags as soon as it is up.
-    const made = (await devicesOf(machine)).filter(({ name, isMute }) => name.startsWith(prefix) && isMute);
-    const up = missing.filter(({ name }) => made.some((one) => one.name === name));
+    const mute = (await devicesOf(machine)).filter((one) => isMade(one) && one.isMute);
+    const up = missing.filter(({ name }) => mute.some((one) => one.name === name));
     await inOneGo(up.map(({ name }) => `link set dev ${name} up`));
     stop.throwIfAborted();
     // Devices that were there before have counted while the others were made, which takes seconds on a slow
@@ -99,8 +104,8 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
         const after = await seen(end, watched, machine, 'after');
         // A neighbour that was learnt before counts too: the other end asks for a known address again only
         // after half a minute.
-        const { stdout } = await machine.runProgram(['ip', '-4', 'neigh', 'show', ...neighbours]);
-        return arrived(end, watched, before, { ...after, hasNeighbour: stdout.includes('lladdr') });
+        const { stdout } = await machine.runProgram(['ip', '-4', 'neigh', 'show', 'dev', outer]);
+        return arrived(end, watched, before, after, stdout.includes('lladdr'));
       },
       stop: remove,
     };
@@ -108,23 +113,6 @@ export async function watchStacks(end: End, machine: Machine, stop: AbortSignal)
     await remove();
     throw error;
   }
-}
-
-/** The watched stacks, the outer ones first, each with a device that is there or is to be made. */
-function watchedFor(end: End, devices: readonly Device[]): readonly Watched[] {
-  const prefix = prefixOf(end);
-  const watched: Watched[] = [];
-  const outerFirst = stacksFor(end).toSorted((one, other) => one.length - other.length);
-  for (const [at, stack] of outerFirst.entries()) {
-    const below = stackText(stack.slice(0, -1));
-    const parent = below === '' ? end.device : watched.find((one) => stackText(one.stack) === below)?.name;
-    const { ethertype, id } = stack.at(-1) ?? {};
-    const existing = devices.find(
-      (one) => one.parent === parent && one.tag?.id === id && one.tag?.ethertype === ethertype,
-    );
-    watched.push({ stack, name: existing?.name ?? `${prefix}${at.toString(36)}` });
-  }
-  return watched;
 }
 
 /** The kernel's counters at one instant. */
@@ -135,10 +123,8 @@ interface Counters {
 }
 
 /** Whether a stack is the S-tag of one of the sites alone: behind it there may be any C-tag. */
-function isSTag(end: End, [outer, inner]: Stack): boolean {
-  const { sTag, otherSTag } = end;
-  if (!outer || inner || outer.ethertype !== outerEthertype(end)) return false;
-  return outer.id === sTag || outer.id === otherSTag;
+function isSTag(end: End, stack: string): boolean {
+  return [end.sTag, end.otherSTag].some((sTag) => stack === tagsAt({ ...end, sTag })[0]);
 }
 
 /**
@@ -171,7 +157,8 @@ async function seen(
  * a device for those: so its later counter is subtracted.
  */
 function asOfBegin(watched: readonly Watched[], earlier: Counters, later: Counters): Counters {
-  const isInner = (name: string): boolean => watched.some((one) => one.name === name && one.stack.length > 1);
+  const isInner = (name: string): boolean =>
+    watched.some((one) => one.name === name && one.stack.includes(' '));
   return {
     devices: later.devices.map(
       (one) =>
@@ -185,30 +172,31 @@ function asOfBegin(watched: readonly Watched[], earlier: Counters, later: Counte
 /**
  * Which of the stacks have arrived, from what was counted before and after.
  *
- * @param hasNeighbour whether the kernel has learnt a neighbour from ARP behind the own S-tag alone
+ * @param hasLearnt whether the kernel has learnt a neighbour from ARP behind the own S-tag alone
  */
 function arrived(
   end: End,
   watched: readonly Watched[],
   before: Counters,
-  after: Counters & { readonly hasNeighbour: boolean },
-): readonly Stack[] {
+  after: Counters,
+  hasLearnt: boolean,
+): readonly string[] {
   const counted = ({ devices }: Counters, name: string): number =>
     devices.find((one) => one.name === name)?.received ?? 0;
-  const more = ({ name }: Pick<Device, 'name'>): number => counted(after, name) - counted(before, name);
-  const stacks = watched.flatMap((one): Stack[] => {
-    const { stack, name } = one;
+  const more = (name: string): number => counted(after, name) - counted(before, name);
+  const stacks = watched.flatMap(({ stack, name }): string[] => {
     // Those of other reservations too, which are not watched.
     const above = after.devices.filter(({ parent }) => parent === name);
-    const own = more(one) - above.reduce((sum, child) => sum + more(child), 0);
+    const own = more(name) - above.reduce((sum, child) => sum + more(child.name), 0);
     if (own <= 0) return [];
     if (!isSTag(end, stack)) return [stack];
     // Frames with the S-tag, and no C-tag or an unknown one.
     const ipv6 = (after.ipv6.get(name) ?? 0) - (before.ipv6.get(name) ?? 0);
-    const hasNeighbour = after.hasNeighbour && stack[0]?.id === end.sTag;
-    const isSingle = ipv6 > 0 || hasNeighbour;
-    const unknown: Stack = [...stack, { ethertype: Q, id: undefined }];
-    return [...(isSingle ? [stack] : []), ...(own > ipv6 && !hasNeighbour ? [unknown] : [])];
+    const hasNeighbour = hasLearnt && stack === tagsAt(end)[0];
+    return [
+      ...(ipv6 > 0 || hasNeighbour ? [stack] : []),
+      ...(own > ipv6 && !hasNeighbour ? [`${stack} ${Q}:?`] : []),
+    ];
   });
   return stacks.filter((stack) => heardIn(stack, end) !== undefined);
 }

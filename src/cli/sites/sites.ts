@@ -4,7 +4,6 @@ import { SITES } from '../../contract/sites.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { folded } from '../print/folded.ts';
-import type { Printer } from '../print/output.ts';
 import { withNearestSite } from '../reservation/alternatives.ts';
 import { formatBandwidth, siteName } from '../values.ts';
 
@@ -51,35 +50,25 @@ export async function run(context: Context, [site1, site2]: readonly string[]): 
 async function allSites({ session, output }: Context): Promise<void> {
   const { connectivity } = await session();
   const [links = null, named] = [await connectivity.links(), await connectivity.sites()];
-  const ends = links?.flatMap(({ site1, site2 }) => [site1, site2]) ?? [];
-  const told = [...new Set([...(named ?? []), ...ends])];
   const isTold = named !== undefined || links !== null;
   if (!isTold)
     output.notice('This service does not tell its sites. These are the sites of the built-in network.');
-  const items = (isTold ? told : SITES).map((site) => ({ site }));
-  await output.result({ items, links, source: isTold ? 'service' : 'built-in' }, (print) =>
-    sitesText(print, items, links),
-  );
-}
-
-/** A line for each site; on a terminal, more where its links need them. */
-function sitesText(
-  print: Printer,
-  items: readonly { site: string }[],
-  links: readonly Link[] | null,
-): string {
-  const names = items.map(({ site }) => site);
-  if (!links)
-    return print.table(
-      ['site'],
-      names.map((site) => [site]),
+  const ends = links?.flatMap(({ site1, site2 }) => [site1, site2]) ?? [];
+  const sites = isTold ? [...new Set([...(named ?? []), ...ends])] : SITES;
+  const items = sites.map((site) => ({ site }));
+  await output.result({ items, links, source: isTold ? 'service' : 'built-in' }, (print) => {
+    if (!links) {
+      const rows = sites.map((site) => [site]);
+      return print.table(['site'], rows);
+    }
+    // A line for each site; on a terminal, more where its links need them.
+    const first = Math.max(...['site', ...sites].map(({ length }) => length));
+    const width = (print.columns ?? Number.POSITIVE_INFINITY) - first - 2;
+    const rows = sites.flatMap((site) =>
+      folded(connections(site, links), width, /[^,]+,?/g).map((line, at) => [at === 0 ? site : '', line]),
     );
-  const first = Math.max(...['site', ...names].map(({ length }) => length));
-  const width = (print.columns ?? Number.POSITIVE_INFINITY) - first - 2;
-  const rows = names.flatMap((site) =>
-    folded(connections(site, links), width, /[^,]+,?/g).map((line, at) => [at === 0 ? site : '', line]),
-  );
-  return print.table(['site', 'connected with'], rows);
+    return print.table(['site', 'connected with'], rows);
+  });
 }
 
 function connections(site: string, links: readonly Link[]): string {
@@ -87,5 +76,5 @@ function connections(site: string, links: readonly Link[]): string {
     if (site1 !== site && site2 !== site) return [];
     return `${site1 === site ? site2 : site1} (${formatBandwidth(bandwidth)})`;
   });
-  return found.length > 0 ? found.join(',') : '–';
+  return found.join(',') || '–';
 }

@@ -14,33 +14,28 @@ import {
 } from '../../tokens/signing-key.ts';
 import { claimedKind, kindText } from '../../tokens/verify.ts';
 import type { CommandFile } from '../command.ts';
-import type { Context, Files } from '../context.ts';
+import type { Files } from '../context.ts';
 import { type CardLine, valueText } from '../print/output.ts';
 import { timeTeller } from '../times.ts';
 import { checkedToken, readTokenFile } from '../tokens.ts';
 
-/** `slices-conn token inspect [FILE|-]`. */
+/** `slices-conn token inspect [FILE|-]`: shows what a token claims, unverified. */
 export const inspect: CommandFile = {
   command: { args: { '[file]': 'the token; - or nothing for standard input' } },
-  run: inspectToken,
+  async run(context, [file = '-']) {
+    const token = await readTokenFile(context, file);
+    const { header, claims } = await checkedToken(() => readCompact(token));
+    const kind = claimedKind(claims);
+    const tell = timeTeller(await context.clock.times());
+    await context.output.result({ verified: false, kind, header, claims }, (print) => {
+      const lines: CardLine[] = [
+        ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, valueText(value)]),
+        ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
+      ];
+      return print.card(`${print.paint.yellow('not verified')}: claims to be ${kindText(kind)}`, lines);
+    });
+  },
 };
-
-/** Shows what a token claims, unverified. */
-async function inspectToken(context: Context, [file = '-']: readonly string[]): Promise<void> {
-  const { output, clock } = context;
-  const token = await readTokenFile(context, file);
-  const { header, claims } = await checkedToken(() => readCompact(token));
-  const kind = claimedKind(claims);
-  const shown = await clock.times();
-  await output.result({ verified: false, kind, header, claims }, (print) => {
-    const tell = timeTeller(shown);
-    const lines: CardLine[] = [
-      ...Object.entries(header).map(([name, value]): CardLine => [`header ${name}`, valueText(value)]),
-      ...Object.entries(claims).map(([name, value]): CardLine => [name, claimText(name, value, tell)]),
-    ];
-    return print.card(`${print.paint.yellow('not verified')}: claims to be ${kindText(kind)}`, lines);
-  });
-}
 
 const ISSUE_OPTIONS = {
   key: { flags: '--key <file>', help: 'private key: a JWK, or PKCS#8 in PEM', required: true },
@@ -55,58 +50,41 @@ const ISSUE_OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** `slices-conn token issue --key FILE --issuer URL …` (contract/README.md, "Authentication" 6). */
-export const issue: CommandFile = { command: { options: ISSUE_OPTIONS }, run: issueToken };
-
-/** Signs a token with the person's own key. */
-async function issueToken(
-  { files, output, clock: { now } }: Context,
-  _args: readonly string[],
-  flags: OptionsOf<typeof ISSUE_OPTIONS>,
-): Promise<void> {
-  const key = await readKey(files, flags.key);
-  const issuer = createIssuer({
-    issuer: flags.issuer,
-    key,
-    ttl: flags.ttl,
-    now,
-  });
-  const token = await issuer.issue({
-    ...flags.claim,
-    ...(flags.sub === undefined ? {} : { sub: flags.sub }),
-    ...(flags.aud === undefined ? {} : { aud: flags.aud }),
-  });
-  output.text({ token, claims: readCompact(token).claims }, token);
-}
-
-/** `slices-conn token keygen [--out DIR]`. */
-export const keygen: CommandFile = {
-  command: { options: { out: { flags: '--out <dir>', help: 'where to write them', default: '.' } } },
-  run: makeKeys,
+/** `slices-conn token issue --key FILE --issuer URL …`: signs a token with the person's own key (contract/README.md, "Authentication" 6). */
+export const issue: CommandFile = {
+  command: { options: ISSUE_OPTIONS },
+  async run({ files, output, clock }, _args, flags: OptionsOf<typeof ISSUE_OPTIONS>) {
+    const { issuer, ttl, claim, sub, aud } = flags;
+    const key = await readKey(files, flags.key);
+    const token = await createIssuer({ issuer, key, ttl, now: clock.now }).issue({
+      ...claim,
+      ...(sub === undefined ? {} : { sub }),
+      ...(aud === undefined ? {} : { aud }),
+    });
+    output.text({ token, claims: readCompact(token).claims }, token);
+  },
 };
 
-/** Makes a key pair and its key set. */
-async function makeKeys(
-  { files, output }: Context,
-  _args: readonly string[],
-  { out }: { out: string },
-): Promise<void> {
-  const jwk = await generateSigningKey();
-  const { publicJwk } = await importSigningKey(jwk);
-  const keyFile = join(out, 'key.json');
-  const keySetFile = join(out, 'jwks.json');
-  await files.makeFolder(out);
-  // Replacing a key would lose it, and its tokens would not verify any more.
-  for (const path of [keyFile, keySetFile]) await files.checkAbsent(path);
-  await files.writePrivate(keyFile, `${JSON.stringify(jwk, null, 2)}\n`);
-  await files.writePublic(keySetFile, `${JSON.stringify({ keys: [publicJwk] }, null, 2)}\n`);
-  await output.result({ kid: DEFAULT_KID, key: keyFile, jwks: keySetFile }, (print) =>
-    print.card(`Made an ES256 key pair, kid ${DEFAULT_KID}`, [
-      ['private', `${keyFile} (keep it secret)`],
-      ['public', keySetFile],
-    ]),
-  );
-}
+/** `slices-conn token keygen [--out DIR]`: makes a key pair and its key set. */
+export const keygen: CommandFile = {
+  command: { options: { out: { flags: '--out <dir>', help: 'where to write them', default: '.' } } },
+  async run({ files, output }, _args, { out }: { out: string }) {
+    const jwk = await generateSigningKey();
+    const { publicJwk } = await importSigningKey(jwk);
+    const [key, jwks] = [join(out, 'key.json'), join(out, 'jwks.json')];
+    await files.makeFolder(out);
+    // Replacing a key would lose it, and its tokens would not verify any more.
+    for (const path of [key, jwks]) await files.checkAbsent(path);
+    await files.writePrivate(key, `${JSON.stringify(jwk, null, 2)}\n`);
+    await files.writePublic(jwks, `${JSON.stringify({ keys: [publicJwk] }, null, 2)}\n`);
+    await output.result({ kid: DEFAULT_KID, key, jwks }, (print) =>
+      print.card(`Made an ES256 key pair, kid ${DEFAULT_KID}`, [
+        ['private', `${key} (keep it secret)`],
+        ['public', jwks],
+      ]),
+    );
+  },
+};
 
 async function readKey(files: Files, path: string): Promise<SigningKey> {
   const text = new TextDecoder().decode(await files.read(path));

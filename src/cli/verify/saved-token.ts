@@ -45,65 +45,63 @@ export async function verifySaved(
   { source = {}, evenExpired = false }: SavedTokenOptions = {},
 ): Promise<VerifiedToken> {
   const expiry = evenExpired ? claimedExpiry(token) : undefined;
+  /** The same issuers, with another clock for a token that may have expired. */
   const at = (trust: TrustByKind): TrustByKind =>
-    expiry === undefined ? trust : seenAt(trust, () => Math.min(context.clock.now(), expiry - 1));
+    expiry === undefined
+      ? trust
+      : (kind) => ({ ...trust(kind), now: () => Math.min(context.clock.now(), expiry - 1) });
   const verified = async (): Promise<VerifiedToken> => {
     if (!context.flags.offline) return session.verify(token, source, at(session.trust));
     const [trust, keysOf] = await offlineTrust(context, session);
     return verifyAny(token, at(trust), source, keysOf);
   };
   return checkedToken(verified).catch((error: unknown) => {
-    if (
-      error instanceof Failure &&
-      error.cause instanceof TokenError &&
-      error.cause.code === 'keys_unreachable'
-    ) {
-      const { cause, facts } = error;
-      const fix =
-        cause instanceof TokenError && cause.cause instanceof Failure ? cause.cause.facts.fix : undefined;
-      throw new Failure('keys_unreachable', 'The token could not be verified.', {
-        ...facts,
-        fix,
-        retryable: true,
-        cause,
-      });
-    }
-    throw ofBuiltInServer(context, error, token);
+    throw error instanceof Failure && error.cause instanceof TokenError
+      ? explained(context, error, error.cause, token)
+      : error;
   });
 }
 
-/** Adds advice to a failure about a token that claims to be from a built-in server. */
-function ofBuiltInServer({ flags, typed }: Context, error: unknown, token: string): unknown {
-  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
-  const { code, message } = error.cause;
-  if (claimedClaims(token)['iss'] !== OFFLINE_URL) return error;
-  if (code === 'issuer' && !flags.offline) {
-    return new Failure('unverified', error.message, {
+/** A failure to verify with advice about the issuer that the token claims, or as one to get keys. */
+function explained(
+  { flags, typed }: Context,
+  error: Failure,
+  { code, message, cause }: TokenError,
+  token: string,
+): Failure {
+  if (code === 'keys_unreachable') {
+    const fix = cause instanceof Failure ? cause.facts.fix : undefined;
+    const facts = { ...error.facts, fix, retryable: true };
+    return new Failure('keys_unreachable', 'The token could not be verified.', facts);
+  }
+  const { iss } = claimedClaims(token);
+  if (code === 'issuer' && iss === OFFLINE_URL && !flags.offline) {
+    return error.with({
       why: 'The token says that it is of the built-in server, which is trusted with --offline only.',
       fix: ownCommand('--offline', ...typed.texts),
+      cause: undefined,
     });
   }
-  if (code !== 'signature' && code !== 'key_unknown') return error;
+  if (code === 'issuer') {
+    return error.with({
+      why: `${message} The token says ${JSON.stringify(iss)}. --profile chooses the services that are trusted.`,
+      fix: 'slices-conn profile list',
+    });
+  }
+  if (iss !== OFFLINE_URL || !['signature', 'key_unknown'].includes(code)) return error;
   return error.with({
     why: `${message} Each user has a built-in server of their own, with its key below HOME or XDG_STATE_HOME: with sudo it is root’s.`,
   });
 }
 
-/** The issuers for --offline: the built-in server, and the profiles' services with the stored key sets. */
+/**
+ * The issuers for --offline: the built-in server, and the profiles' services with the stored key sets. Any other issuer's keys
+ * are those stored here, too.
+ */
 async function offlineTrust(
   context: Context,
   session: Session,
 ): Promise<[TrustByKind, (issuer: string) => KeySet]> {
-  const { trust, keysOf } = await keptTrust(context);
-  const builtIn = session.trust('service').issuers;
-  // The built-in server's own keys go before copies of them.
-  return [union(trust, session.trust), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
-}
-
-/** The issuers whose keys are stored here: of the profile's services, and any other issuer's keys. */
-async function keptTrust(
-  context: Context,
-): Promise<{ trust: TrustByKind; keysOf: (issuer: string) => KeySet }> {
   const { env, clock, flags, output } = context;
   const { now } = clock;
   const profiles = await openProfiles(context);
@@ -113,14 +111,11 @@ async function keptTrust(
   const others = await Promise.all(names.map((name) => profiles.resolve(name).catch(failureOrThrow)));
   const stored = keySetFiles(env.folders.cache);
   const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
-  const keysOf = (issuer: string) => keptKeys(issuer, { stored, now, onStale });
+  const keysOf = (issuer: string): KeySet => keptKeys(issuer, { stored, now, onStale });
   const trusted = [chosen, ...others].flatMap((profile) =>
     profile instanceof Failure ? [] : [trustIn(profile, keysOf, now)],
   );
-  return { trust: trusted.reduce(union), keysOf };
-}
-
-/** The same issuers, with another clock for a token's times. */
-function seenAt(trust: TrustByKind, now: () => number): TrustByKind {
-  return (kind) => ({ ...trust(kind), now });
+  const builtIn = session.trust('service').issuers;
+  // The built-in server's own keys go before copies of them.
+  return [[...trusted, session.trust].reduce(union), (issuer) => builtIn.get(issuer) ?? keysOf(issuer)];
 }

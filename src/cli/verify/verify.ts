@@ -9,7 +9,7 @@ import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { isProtected, UNPROTECTED } from '../../contract/loopback.ts';
 import { asRequest, periodOf } from '../../contract/reservation-request.ts';
-import { inOneText, instant, inTimes, sentence } from '../../contract/said.ts';
+import { inOneText, instant, inTimes, type Said, sentence } from '../../contract/said.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';
 import type { Session } from '../../session/session.ts';
@@ -57,6 +57,8 @@ export const command = {
 } as const satisfies CommandDeclaration;
 /** The flags as typed. */
 type Flags = OptionsOf<typeof command.options>;
+/** The same with the keys that they name, in place of the services'. */
+type FlagsAndKeys = Flags & { keys: KeySet | undefined };
 
 /** A token as it was given. */
 interface GivenToken {
@@ -70,82 +72,66 @@ interface GivenToken {
 interface Checked {
   token: string;
   verified: VerifiedToken;
-  found: Standing | undefined;
+  found?: Standing;
 }
+
+/** A token by its name, and what became of it. */
+type Row = readonly [name: string, Checked | Failure];
 
 /** Verifies tokens of any kind: one, or several with a row for each. */
 export async function run(context: Context, files: readonly string[], flags: Flags): Promise<void> {
   const { output } = context;
-  const { jwks } = flags;
+  const { jwks, key } = flags;
   const given = await givenTokens(context, files.length > 0 ? files : ['-']);
-  if (flags.key !== undefined && jwks === undefined && given.some(({ file }) => file === '-')) {
+  if (key !== undefined && jwks === undefined && given.some(({ file }) => file === '-')) {
     throw new Failure('usage', '--key needs --jwks where the token comes from standard input.', {
       why: 'There is no file beside the token that could have its key.',
     });
   }
-  if (context.flags.offline && jwks !== undefined && isAddress(jwks) && !jwks.startsWith(`${OFFLINE_URL}/`)) {
-    throw new Failure('usage', '--offline fetches no key set.', {
-      why: `${jwks} is an address; give a file, or leave --offline out.`,
-    });
-  }
   const session = await sessionForTokens(context);
-  const shared =
-    flags.key === undefined && jwks !== undefined
-      ? await keysFrom(jwks, context.files, session, context.clock.now)
-      : undefined;
+  const shared = key === undefined && jwks !== undefined ? await keysFrom(context, session, jwks) : undefined;
   const check = async ({ file, read }: GivenToken): Promise<Checked> => {
-    const keys =
-      flags.key === undefined ? shared : await keysNamed(flags.key, jwks ?? keyFileOf(file), context.files);
+    const keys = key === undefined ? shared : await keysNamed(key, jwks ?? keyFileOf(file), context.files);
     return checkedOne(context, session, await read(), { ...flags, keys });
   };
-  const [only, another] = given;
   const times = await context.clock.times();
+  const [only, another] = given;
   if (only && !another) {
     const checked = await check(only);
     return output.result(resultOf(checked), (print) => verifiedCard(print, checked, times));
   }
-  const checks: (Checked | Failure)[] = [];
-  for (const one of given) checks.push(await check(one).catch(failureOrThrow));
-  const items = checks.map((one, at) => {
-    const file = given[at]?.name;
+  const rows: Row[] = [];
+  for (const each of given) rows.push([each.name, await check(each).catch(failureOrThrow)]);
+  const items = rows.map(([file, one]) => {
     if (!(one instanceof Failure)) return { file, ...resultOf(one) };
     const { code, message, facts } = one;
     return { file, verified: false, standing: facts.standing ?? null, error: { code, message } };
   });
-  const failures = checks.filter((one) => one instanceof Failure);
+  const failures = rows.flatMap(([, one]) => (one instanceof Failure ? [one] : []));
   const [first] = failures;
-  if (!first || !output.json) {
-    await output.result({ items }, (print) => rowsOf(print, given, checks, times));
-  }
+  if (!first || !output.json) await output.result({ items }, (print) => rowsText(print, rows, times));
   if (!first) return;
-  const isAlike =
-    failures.length === checks.length && new Set(failures.map(({ code }) => EXIT_CODE_OF[code])).size === 1;
-  const facts = { items, exitCode: first.facts.exitCode };
+  const codes = new Set(rows.map(([, one]) => (one instanceof Failure ? EXIT_CODE_OF[one.code] : 0)));
   throw new Failure(
-    isAlike ? first.code : 'partly_done',
-    `${failures.length} of ${checks.length} tokens do not verify.`,
-    facts,
+    codes.size === 1 ? first.code : 'partly_done',
+    `${failures.length} of ${rows.length} tokens do not verify.`,
+    { items, exitCode: first.facts.exitCode },
   );
 }
 
 /** The tokens in files, and each line of standard input. */
 async function givenTokens(context: Context, files: readonly string[]): Promise<GivenToken[]> {
-  const given: GivenToken[] = [];
-  for (const file of files) {
-    if (file !== '-') given.push({ name: file, file, read: () => readSaved(context, file) });
-    else {
-      const lines = (await readTokenFile(context, file)).split(/\r?\n/).map((line, at) => ({ line, at }));
-      const filled = lines.length === 1 ? lines : lines.filter(({ line }) => line !== '');
-      given.push(
-        ...filled.map(({ line, at }) => ({
-          name: filled.length > 1 ? `-:${at + 1}` : '-',
-          file,
-          read: async () => line,
-        })),
-      );
-    }
-  }
-  return given;
+  const given = files.map(async (file): Promise<GivenToken[]> => {
+    if (file !== '-') return [{ name: file, file, read: () => readSaved(context, file) }];
+    const lines = (await readTokenFile(context, file)).split(/\r?\n/);
+    const isOne = lines.filter((line) => line !== '').length < 2;
+    return lines.flatMap((line, at) =>
+      line === '' && lines.length > 1
+        ? []
+        : [{ name: isOne ? file : `${file}:${at + 1}`, file, read: async () => line }],
+    );
+  });
+  return (await Promise.all(given)).flat();
 }
 
 /** The token in a file. @throws Failure `usage` for the id of a reservation */
@@ -167,27 +153,22 @@ function resultOf({ verified, found }: Checked): object {
 }
 
 /** A row for each token: whether it verifies, and of a reservation its link, else why not. */
-function rowsOf(
-  print: Printer,
-  given: readonly GivenToken[],
-  checks: readonly (Checked | Failure)[],
-  context: TimeContext,
-): string {
-  const rows = checks.map((one, at) => {
-    const name = given[at]?.name ?? '';
-    if (one instanceof Failure)
-      return [name, 'no', inTimes(inOneText(one.says, one.facts.why) ?? '', shortTimes(context))];
+function rowsText(print: Printer, rows: readonly Row[], context: TimeContext): string {
+  const what = (one: Checked | Failure): readonly [string, string] => {
+    if (one instanceof Failure) {
+      return ['no', inTimes(inOneText(one.says, one.facts.why) ?? '', shortTimes(context))];
+    }
     const { verified, found } = one;
-    if (verified.kind !== 'connectivity') return [name, 'yes', `${verified.kind} token`];
+    if (verified.kind !== 'connectivity') return ['yes', `${verified.kind} token`];
     const { connectivity } = verified.claims;
     const says = found?.standing === 'ended' ? 'ended' : found?.says;
-    return [
-      name,
-      'yes',
-      `${linkName(connectivity)}, ${formatBandwidth(connectivity.bandwidth)}${says === undefined ? '' : `: ${says}`}`,
-    ];
-  });
-  return print.table(['file', 'verified', 'what'], rows);
+    const link = `${linkName(connectivity)}, ${formatBandwidth(connectivity.bandwidth)}`;
+    return ['yes', says === undefined ? link : `${link}: ${says}`];
+  };
+  return print.table(
+    ['file', 'verified', 'what'],
+    rows.map(([name, one]) => [name, ...what(one)]),
+  );
 }
 
 /** Verifies one token; see {@link standingOf}. */
@@ -195,33 +176,40 @@ async function checkedOne(
   context: Context,
   session: Session,
   token: string,
-  flags: Flags & { keys: KeySet | undefined },
+  flags: FlagsAndKeys,
 ): Promise<Checked> {
-  const { output, clock } = context;
   const { issuer, keys } = flags;
-  const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= clock.now() };
+  const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= context.clock.now() };
+  const withHistory = async (error: unknown): Promise<VerifiedToken> => {
+    const isAsked = !context.flags.offline && keys === undefined;
+    if (!(isAsked && error instanceof Failure && error.cause instanceof TokenError)) throw error;
+    if (error.cause.code !== 'key_unknown') throw error;
+    const past = await checkedToken(() => keyInHistory(token, session.send));
+    if (!past) throw error;
+    if (!how.evenExpired) {
+      if (past.revoked === undefined) throw error;
+      const at = instant(past.revoked * 1000);
+      throw error.with({
+        why: sentence`Its issuer retired the key that signed it as leaked at ${at}. What is valid has been signed anew.`,
+      });
+    }
+    if (past.revoked !== undefined) context.output.notice(LEAKED);
+    return verifySaved(context, session, token, {
+      ...how,
+      source: { issuer, keys: localKeySet({ keys: [past] }) },
+    });
+  };
   const check = (): Promise<VerifiedToken> =>
     verifySaved(context, session, token, how)
-      .catch(async (error: unknown) => {
-        const cause = error instanceof Failure && error.cause;
-        const isGone = cause instanceof TokenError && cause.code === 'key_unknown';
-        const isAsked = !context.flags.offline && keys === undefined;
-        const past =
-          isGone && isAsked ? await checkedToken(() => keyInHistory(token, session.send)) : undefined;
-        if (!past) throw error;
-        if (!how.evenExpired) throw past.revoked === undefined ? error : retiredKey(error, past.revoked);
-        if (past.revoked !== undefined) output.notice(LEAKED);
-        const source = { issuer, keys: localKeySet({ keys: [past] }) };
-        return verifySaved(context, session, token, { ...how, source });
-      })
+      .catch(withHistory)
       .catch((error: unknown) => {
         throw withNextStep(error, token, session.profile);
       });
   const verified = await check();
-  const found =
-    verified.kind === 'connectivity' ? await standingOf(context, session, verified.claims, flags) : undefined;
+  if (verified.kind !== 'connectivity') return { token, verified };
+  const found = await standingOf(context, session, verified.claims, flags);
   // A list that another key has signed has the key set fetched anew: the token's own key may have been retired since.
-  if (found?.standing === 'stands') await check();
+  if (found.standing === 'stands') await check();
   return { token, verified, found };
 }
 
@@ -249,56 +237,44 @@ async function standingOf(
   context: Context,
   session: Session,
   claims: ConnectivityClaims,
-  { ended = false, ...source }: Flags & { keys: KeySet | undefined },
+  flags: FlagsAndKeys,
 ): Promise<Standing> {
   const { now } = context.clock;
   const { iss, iat, sub, connectivity } = claims;
   const { end } = periodOf(connectivity);
   const signed = `Its signature is right: it was real, signed by ${iss}.`;
-  // The profile's service knows nothing of another one's.
-  const isOwn = iss === session.profile.baseUrl;
-  const toShow = isOwn ? ownCommand('show', sub) : undefined;
-  const noted = await session.noted(claims.sub, issuerName(claims.iss));
+  const gone = (says: Said, more = '', fix = ownCommand('show', sub)): Failure =>
+    new Failure('unverified', says, {
+      why: inOneText(signed, more),
+      standing: 'deleted_or_replaced',
+      // The profile's service knows nothing of another one's.
+      fix: iss === session.profile.baseUrl ? fix : undefined,
+    });
+  const noted = await session.noted(sub, issuerName(iss));
   // What has ended may be gone from the service's list without having been deleted.
-  const isDeleted = noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end;
-  const isReplaced =
-    noted?.outcome === 'booked' &&
-    (claimedIssue(noted.token ?? '') ?? 0) > iat * 1000 &&
-    noted.reservation !== undefined &&
-    differenceFrom(noted.reservation, { request: asRequest(connectivity) }) !== undefined;
-  if (isDeleted) {
+  if (noted?.outcome === 'deleted' && (noted.asked === 'delete' ? noted.askedAt : now()) < end) {
     const what =
       noted.asked === 'delete'
         ? sentence`This machine deleted the reservation at ${instant(noted.askedAt)}.`
         : 'The reservation was deleted.';
-    throw new Failure('unverified', what, {
-      why: signed,
-      standing: 'deleted_or_replaced',
-      fix: isOwn ? 'slices-conn list --all' : undefined,
-    });
+    throw gone(what, '', 'slices-conn list --all');
   }
-  if (isReplaced) {
-    const why = `${signed} This machine has a later one.`;
-    throw new Failure('unverified', 'The reservation was changed after this was signed.', {
-      why,
-      standing: 'deleted_or_replaced',
-      fix: toShow,
-    });
+  const isNewer = noted?.outcome === 'booked' && (claimedIssue(noted.token ?? '') ?? 0) > iat * 1000;
+  if (
+    isNewer &&
+    noted.reservation &&
+    differenceFrom(noted.reservation, { request: asRequest(connectivity) })
+  ) {
+    throw gone('The reservation was changed after this was signed.', 'This machine has a later one.');
   }
-  const asked = await askedStatus(context, session, claims, source);
-  if (asked.stands === false) {
-    throw new Failure('unverified', 'The reservation was deleted, or changed after this was signed.', {
-      why: `${signed} So says its service, ${asked.says}.`,
-      standing: 'deleted_or_replaced',
-      fix: toShow,
-    });
+  const { stands, says, at } = await askedStatus(context, session, claims, flags);
+  if (stands === false) {
+    const more = `So says its service, ${says}.`;
+    throw gone('The reservation was deleted, or changed after this was signed.', more);
   }
-  if (end > now()) {
-    return asked.stands
-      ? { standing: 'stands', says: `valid, ${asked.says}`, at: asked.at }
-      : { standing: 'unknown', says: asked.says };
-  }
-  if (ended) return { standing: 'ended', at: asked.at };
+  if (end > now())
+    return stands ? { standing: 'stands', says: `valid, ${says}`, at } : { standing: 'unknown', says };
+  if (flags.ended) return { standing: 'ended', at };
   throw new Failure('unverified', sentence`The reservation ended at ${instant(end)}.`, {
     why: signed,
     standing: 'ended',
@@ -311,7 +287,7 @@ async function askedStatus(
   { flags, output, clock: { now } }: Context,
   session: Session,
   claims: ConnectivityClaims,
-  { keys, key }: { keys: KeySet | undefined; key?: string },
+  { keys, key }: FlagsAndKeys,
 ): Promise<{ stands?: boolean; says: string; at?: number }> {
   const without = flags.offline ? '--offline' : key === undefined ? undefined : '--key';
   if (without !== undefined) return { says: `not asked whether it is still valid: ${without}` };
@@ -319,11 +295,7 @@ async function askedStatus(
     const status = await session.statusOf(claims, { keys });
     if (status) {
       const second = Math.floor(now() / 1000) * 1000;
-      return {
-        stands: status.stands,
-        at: status.at,
-        says: `as of ${formatDistance(Math.min(status.at, second), second)}`,
-      };
+      return { ...status, says: `as of ${formatDistance(Math.min(status.at, second), second)}` };
     }
   } catch (error) {
     if (!(error instanceof TokenError)) throw error;
@@ -337,35 +309,25 @@ async function askedStatus(
 function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile): unknown {
   if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
   const { iss, ...claims } = claimedClaims(token);
-  const { code } = error.cause;
-  if (code === 'keys_unreachable') {
-    const why = inOneText(
-      error.facts.why,
-      'Where its key set is in a file, --jwks FILE takes it from there.',
-    );
-    return error.with({ why });
+  const kind = claimedKind(claims);
+  const more = (says: string): Failure => error.with({ why: inOneText(error.facts.why, says) });
+  const own = kind === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
+  switch (error.cause.code) {
+    case 'keys_unreachable':
+      return more('Where its key set is in a file, --jwks FILE takes it from there.');
+    case 'issuer':
+      return more(`To accept that issuer: --issuer URL${own}.`);
+    case 'key_unknown':
+      return iss === baseUrl && kind === 'connectivity'
+        ? error.with({ fix: ownCommand('show', String(claims['sub'])) })
+        : error;
+    default:
+      return error;
   }
-  if (code === 'key_unknown' && iss === baseUrl && claimedKind(claims) === 'connectivity') {
-    return error.with({ fix: ownCommand('show', String(claims['sub'])) });
-  }
-  if (code !== 'issuer') return error;
-  const key =
-    claimedKind(claims) === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
-  return error.with({
-    why: `${error.cause.message} The token says ${JSON.stringify(iss)}. To accept that issuer: --issuer URL${key}.`,
-  });
 }
 
 const LEAKED =
   'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
-
-/** The failure of a token whose key its issuer has retired as leaked. @param revoked seconds */
-function retiredKey(error: unknown, revoked: number): unknown {
-  if (!(error instanceof Failure)) return error;
-  return error.with({
-    why: sentence`Its issuer retired the key that signed it as leaked at ${instant(revoked * 1000)}. What is valid has been signed anew.`,
-  });
-}
 
 function isAddress(source: string): boolean {
   return /^https?:/i.test(source);
@@ -373,22 +335,23 @@ function isAddress(source: string): boolean {
 
 /** The keys that --jwks names: an address, or a file. */
 async function keysFrom(
-  source: string,
-  files: Files,
+  { files, flags, clock: { now } }: Context,
   { send, profile }: Session,
-  now: () => number,
+  source: string,
 ): Promise<KeySet> {
-  const isOwn = source.startsWith(`${OFFLINE_URL}/`);
-  if (
-    isAddress(source) &&
-    !isOwn &&
-    !(URL.canParse(source) && isProtected(new URL(source), profile.insecure))
-  ) {
-    throw new Failure('usage', `${source} is not an https address.`, { why: UNPROTECTED });
+  if (!isAddress(source)) return localKeySet(await keysIn(source, files));
+  if (!source.startsWith(`${OFFLINE_URL}/`)) {
+    if (flags.offline) {
+      throw new Failure('usage', '--offline fetches no key set.', {
+        why: `${source} is an address; give a file, or leave --offline out.`,
+      });
+    }
+    if (!(URL.canParse(source) && isProtected(new URL(source), profile.insecure))) {
+      throw new Failure('usage', `${source} is not an https address.`, { why: UNPROTECTED });
+    }
   }
   // The session's way has a limit of its own, which --timeout sets.
-  if (isAddress(source)) return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
-  return localKeySet(await keysIn(source, files));
+  return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
 }
 
 /** The one key with this thumbprint (RFC 7638) of those in a file. @throws Failure `unverified` where there is none */
@@ -409,9 +372,8 @@ async function keysIn(source: string, files: Files): Promise<KeySetDocument> {
   try {
     return readKeySet(reading.value);
   } catch (error) {
-    if (error instanceof TokenError)
-      throw new Failure('file_unusable', `The file ${source} is not a key set.`);
-    throw error;
+    if (!(error instanceof TokenError)) throw error;
+    throw new Failure('file_unusable', `The file ${source} is not a key set.`);
   }
 }
 
@@ -419,8 +381,8 @@ function verifiedCard(print: Printer, { verified, found, token }: Checked, times
   const { kind, claims } = verified;
   if (kind === 'connectivity') {
     const proven = { reservation: claims.connectivity, verified: true, token, claims };
-    const isOver = found?.standing === 'ended';
-    const card = reservationCard(print, isOver ? 'Verified, ended:' : 'Verified:', proven, { times });
+    const title = found?.standing === 'ended' ? 'Verified, ended:' : 'Verified:';
+    const card = reservationCard(print, title, proven, { times });
     return found?.says === undefined ? card : `${card}  ${found.says}\n`;
   }
   const lines: CardLine[] = Object.entries(claims).map(([name, value]) => [name, valueText(value)]);

@@ -1,17 +1,17 @@
-import { Failure, type FailureFacts, shellWord } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
-import { assumedOf, type End } from '../../vlan/end.ts';
+import { assumedOf, type End, protocolName } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Context, Machine } from '../context.ts';
 import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
-import { outerEthertype, Q } from '../probe/stacks.ts';
+import { tagsAt } from '../probe/stacks.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 
-/** A call, and the call that takes its effect back; null where there is nothing to take back. */
+/** A call, and the call that takes its effect back, where there is something to take back. */
 interface Step {
   readonly call: ProgramCall;
-  readonly undo: ProgramCall | null;
+  readonly undo?: ProgramCall;
 }
 
 /**
@@ -25,7 +25,12 @@ export async function applyEnd(context: Context, end: End, removing: boolean): P
   const { processes: machine, output } = context;
   const unasked = 'The changes to network devices were not confirmed.';
   checkConfirmable(context, unasked);
-  const steps = await stepsFor(end, machine, removing);
+  const devices = await devicesOf(machine).catch((cause: unknown) => {
+    if (!(cause instanceof Failure && cause.code.startsWith('command_'))) throw cause;
+    const why = `${cause.message} It is in the package iproute2. Nothing was changed.`;
+    throw new Failure('usage', '--apply needs the command ip.', { why, cause });
+  });
+  const steps = removing ? stepsToRemove(end, devices) : await stepsToMake(end, devices, machine);
   if (steps.length > 0) {
     output.prompt(removing ? 'This removes the devices:' : 'This makes the devices:');
     for (const { call } of steps) output.prompt(`  ${shellLine(call)}`);
@@ -35,185 +40,146 @@ export async function applyEnd(context: Context, end: End, removing: boolean): P
   }
   const ran = steps.map(({ call }) => shellLine(call));
   const result = { ...describeEnd(end, iproute2(end), removing), ran };
-  await output.result(result, (print) => {
-    const { names, site, device, mtu, sTag, cTag, address } = end;
-    const { green } = print.paint;
-    if (removing) {
-      return ran.length === 0
-        ? `There is no ${names.inner} here: nothing to remove.\n`
-        : `${green('Removed')} ${removed(steps, end)} at ${site}\n`;
+  await output.result(result, ({ paint: { green } }) => {
+    if (!removing) {
+      return `${ran.length === 0 ? 'Everything is there already' : green('Applied')}: the end at ${end.site}\n`;
     }
-    const title = `${ran.length === 0 ? 'Everything is there already' : green('Applied')}: the end at ${site}`;
-    return print.card(title, [
-      [device, `MTU ${mtu.device} or more`],
-      [names.outer, `S-tag ${sTag}   MTU ${mtu.outer}`],
-      [names.inner, `C-tag ${cTag}   MTU ${mtu.inner}${address === null ? '' : `   ${address}`}`],
-    ]);
+    return ran.length === 0
+      ? `There is no ${end.names.inner} here: nothing to remove.\n`
+      : `${green('Removed')} ${removed(end, steps)} at ${end.site}\n`;
   });
   if (output.json || removing) return;
-  for (const line of assumedOf(end)) output.notice(line);
+  for (const line of summary(end)) output.notice(line);
 }
 
-async function stepsFor(end: End, machine: Machine, removing: boolean): Promise<readonly Step[]> {
-  const devices = await devicesHere(machine);
-  return removing ? stepsToRemove(end, devices) : stepsToMake(end, devices, machine);
+/** An end in a line, and what was assumed, for people. @param names of a tool that takes no dots, other ones */
+export function summary(end: End, { outer, inner } = end.names): readonly string[] {
+  const { site, device, sTag, cTag, mtu } = end;
+  return [
+    `${site}: ${device} → ${outer} (S-tag ${sTag}, ${protocolName(end.outer)}) → ${inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
+    ...assumedOf(end),
+  ];
 }
 
 /** The outer device stays where it carries another one. @throws Failure `usage` for a conflict */
 function stepsToRemove({ device, names }: End, devices: readonly Device[]): readonly Step[] {
-  const own = ([name, parent]: readonly [string, string]): readonly Device[] => {
-    const found = devices.filter((one) => one.name === name);
-    for (const one of found) {
-      if (one.tag === undefined || one.parent !== parent)
-        throw conflict(one, `it is not a VLAN of ${parent}`);
-    }
-    return found;
+  const own = (name: string, due: string): Device | undefined => {
+    const found = devices.find((one) => one.name === name);
+    if (!found || (found.tag !== undefined && found.parent === due)) return found;
+    throw conflict(found, `it is not a VLAN of ${due}`);
   };
-  const outer = own([names.outer, device]);
-  const inner = own([names.inner, names.outer]);
+  const [outer, inner] = [own(names.outer, device), own(names.inner, names.outer)];
   const isShared = devices.some(({ name, parent }) => parent === names.outer && name !== names.inner);
-  const [first] = isShared ? inner : outer;
-  return first ? [{ call: deleteCall(first.name), undo: null }] : [];
+  const first = isShared ? inner : outer;
+  return first ? [{ call: deleteCall(first.name) }] : [];
 }
 
 /** The devices that the steps of a removal have removed, in words. */
-function removed(steps: readonly Step[], { names }: End): string {
-  const isShared = steps.some(({ call }) => call.includes(names.inner));
-  return isShared
-    ? `${names.inner}; ${names.outer} carries another device, and stays,`
-    : `${names.outer} and ${names.inner}`;
+function removed({ names: { outer, inner } }: End, steps: readonly Step[]): string {
+  return steps.some(({ call }) => call.includes(inner))
+    ? `${inner}; ${outer} carries another device, and stays,`
+    : `${outer} and ${inner}`;
 }
 
 /** The steps that are still needed. @throws Failure `usage` for a conflict */
 async function stepsToMake(end: End, devices: readonly Device[], machine: Machine): Promise<readonly Step[]> {
-  const { device, names, sTag, cTag, mtu, address } = end;
+  const { device, names, mtu, address } = end;
   const below = devices.find(({ name }) => name === device);
   if (!below) {
-    const names = devices.map(({ name }) => name);
-    throw new Failure('usage', hinted(`This machine has no network device ${device}.`, device, names), {
-      why: `It has ${names.join(', ')}.`,
+    const all = devices.map(({ name }) => name);
+    throw new Failure('usage', hinted(`This machine has no network device ${device}.`, device, all), {
+      why: `It has ${all.join(', ')}.`,
       fix: 'ip link',
     });
   }
-  const outerTag = { ethertype: outerEthertype(end), id: sTag };
-  const own = existing(devices, { name: names.outer, parent: device, tag: outerTag });
-  const innerTag = { ethertype: Q, id: cTag };
+  const [outerTag, innerTag] = tagsAt(end);
+  // Several reservations may share the outer one: it has the MTU of the largest.
+  const outer = existing(devices, { name: names.outer, parent: device, tag: outerTag });
   const inner = existing(devices, { name: names.inner, parent: names.outer, tag: innerTag, mtu: mtu.inner });
   const calls = ipCalls(end);
-  const isWide = below.mtu >= mtu.device;
-  const down = (name: string): ProgramCall => ['ip', 'link', 'set', 'dev', name, 'down'];
+  const set = (name: string, ...what: readonly string[]): ProgramCall => [
+    ...['ip', 'link', 'set', 'dev', name, ...what],
+  ];
   const steps: Step[] = [];
   // A larger MTU stays: a smaller one would take the devices of others with it.
-  if (!isWide) {
-    const before: ProgramCall = ['ip', 'link', 'set', 'dev', device, 'mtu', String(below.mtu)];
-    steps.push({ call: calls.device, undo: below.isUp ? before : [...before, 'down'] });
-  } else if (!below.isUp) steps.push({ call: calls.up.device, undo: down(device) });
-  if (!own) steps.push({ call: calls.outer, undo: deleteCall(names.outer) });
-  else if (own.mtu < mtu.outer) {
-    const before = ['ip', 'link', 'set', 'dev', names.outer, 'mtu', String(own.mtu)];
-    steps.push({ call: calls.outerMtu, undo: before });
+  if (below.mtu < mtu.device) {
+    const undo = set(device, 'mtu', String(below.mtu), ...(below.isUp ? [] : ['down']));
+    steps.push({ call: calls.device, undo });
+  } else if (!below.isUp) steps.push({ call: calls.up.device, undo: set(device, 'down') });
+  if (!outer) steps.push({ call: calls.outer, undo: deleteCall(names.outer) });
+  else if (outer.mtu < mtu.outer) {
+    steps.push({ call: calls.outerMtu, undo: set(names.outer, 'mtu', String(outer.mtu)) });
   }
   if (!inner) steps.push({ call: calls.inner, undo: deleteCall(names.inner) });
-  if (calls.address && address !== null) {
-    const has = inner ? await addressesOf(names.inner, machine) : [];
-    if (!has.includes(address)) {
-      steps.push({ call: calls.address, undo: ['ip', 'address', 'del', address, 'dev', names.inner] });
-    }
+  const addresses = inner ? await addressesOf(names.inner, machine) : [];
+  if (calls.address && address !== null && !addresses.includes(address)) {
+    steps.push({ call: calls.address, undo: ['ip', 'address', 'del', address, 'dev', names.inner] });
   }
-  for (const [which, found] of [
-    ['outer', own],
-    ['inner', inner],
-  ] as const) {
-    if (!found?.isUp) steps.push({ call: calls.up[which], undo: down(names[which]) });
-  }
+  if (!outer?.isUp) steps.push({ call: calls.up.outer, undo: set(names.outer, 'down') });
+  if (!inner?.isUp) steps.push({ call: calls.up.inner, undo: set(names.inner, 'down') });
   return steps;
 }
 
 /**
  * The VLAN device that is due, where it is there already.
  *
- * @param due without an MTU where several reservations share the device: it has that of the largest
  * @throws Failure `usage` when a device of its name, or with its tag on the same parent, differs in anything
  */
 function existing(
   devices: readonly Device[],
-  due: Required<Pick<Device, 'name' | 'parent'>> & { tag: NonNullable<Device['tag']>; mtu?: number },
+  due: Pick<Device, 'name' | 'parent'> & { tag: string; mtu?: number },
 ): Device | undefined {
-  const { name, parent, tag, mtu } = due;
+  const isSame = (tag = ''): boolean => tag.split(':')[1] === due.tag.split(':')[1];
   const found = devices.filter(
-    (device) => device.name === name || (device.parent === parent && device.tag?.id === tag.id),
+    ({ name, parent, tag }) => name === due.name || (parent === due.parent && isSame(tag)),
   );
-  for (const device of found) {
-    const says = (what: string, is: string, wanted: string) =>
-      conflict(device, `its ${what} is ${is}, and ${wanted} is due`);
-    if (device.tag === undefined) throw conflict(device, 'it is not a VLAN device');
-    if (device.parent !== parent) throw says('device below', device.parent ?? 'none', parent ?? 'none');
-    if (device.name !== name) throw conflict(device, `it has the tag ${tag.id} on ${parent} already`);
-    if (device.tag.id !== tag.id) throw says('tag', String(device.tag.id), String(tag.id));
-    if (device.tag.ethertype !== tag.ethertype)
-      throw says('ethertype', `0x${device.tag.ethertype}`, `0x${tag.ethertype}`);
-    if (mtu !== undefined && device.mtu !== mtu) throw says('MTU', String(device.mtu), String(mtu));
+  for (const one of found) {
+    for (const [what, is = 'none', wanted = is] of [
+      ['tag', one.tag, due.tag],
+      ['device below', one.parent, due.parent],
+      ['name', one.name, due.name],
+      ['MTU', one.mtu, due.mtu],
+    ]) {
+      if (is !== wanted) throw conflict(one, `its ${what} is ${is}, and ${wanted} is due`);
+    }
   }
   return found[0];
 }
 
-function conflict({ name }: Pick<Device, 'name'>, why: string): Failure {
+function conflict({ name }: Device, why: string): Failure {
   return new Failure('usage', `The device ${name} is in the way.`, {
     why: `There is one already: ${why}. Nothing was changed.`,
     fix: `ip -d link show ${shellWord(name)}`,
   });
 }
 
-/** @throws Failure `usage` where this machine has no `ip` */
-async function devicesHere(machine: Machine): Promise<readonly Device[]> {
-  try {
-    return await devicesOf(machine);
-  } catch (error) {
-    if (!(error instanceof Failure) || !error.code.startsWith('command_')) throw error;
-    throw new Failure('usage', '--apply needs the command ip.', {
-      why: `${error.message} It is in the package iproute2. Nothing was changed.`,
-      cause: error,
-    });
-  }
-}
-
 /** Runs steps. After a failure the earlier ones are undone, last first. @throws Failure `not_supported` */
 async function runAll(steps: readonly Step[], { runProgram }: Machine): Promise<void> {
-  const done: Step[] = [];
-  for (const step of steps) {
-    const fault = await faultOf(step.call, runProgram);
-    if (fault === undefined) {
-      done.push(step);
-      continue;
-    }
-    const left: string[] = [];
-    for (const { undo } of done.toReversed()) {
-      const stays = undo && (await faultOf(undo, runProgram));
-      if (undo && stays !== undefined && stays !== null) left.push(`${shellLine(undo)}: ${stays}`);
-    }
-    // Of a VLAN device the kernel says no more than this.
-    const lacks = step.call.includes('vlan') && /unknown device type|operation not supported/i.test(fault);
-    const why = `${fault}${lacks ? ' This kernel has no 802.1Q, or its module is not loaded.' : ''}`;
-    const facts: FailureFacts =
-      left.length === 0
-        ? { why: `${why} What was done before was taken back.` }
-        : { why: `${why} Not everything could be taken back. What failed:`, lines: left };
-    throw new Failure('not_supported', `This command failed: ${shellLine(step.call)}`, {
-      ...facts,
-      ...(lacks ? { fix: 'sudo modprobe 8021q' } : {}),
-    });
-  }
-}
-
-/** Why a call failed, as a sentence; undefined where it did not. */
-async function faultOf(call: ProgramCall, runProgram: Machine['runProgram']): Promise<string | undefined> {
-  try {
+  /** Why a call failed, as a sentence; undefined where it did not. */
+  const faultOf = async (call: ProgramCall): Promise<string | undefined> => {
     const { exitCode, stderr } = await runProgram(call);
     if (exitCode === 0) return undefined;
     const [said = ''] = stderr.trim().split('\n');
     return said === '' ? `It ended with ${exitCode}.` : `It said: ${said.replace(/\.?$/, '.')}`;
-  } catch (error) {
-    if (error instanceof Failure) return error.message;
-    throw error;
+  };
+  for (const [at, { call }] of steps.entries()) {
+    const fault = await faultOf(call);
+    if (fault === undefined) continue;
+    const lines: string[] = [];
+    for (const { undo } of steps.slice(0, at).toReversed()) {
+      const stays = undo && (await faultOf(undo));
+      if (undo && stays !== undefined) lines.push(`${shellLine(undo)}: ${stays}`);
+    }
+    // Of a VLAN device the kernel says no more than this.
+    const lacks = call.includes('vlan') && /unknown device type|operation not supported/i.test(fault);
+    const missing = lacks ? ' This kernel has no 802.1Q, or its module is not loaded.' : '';
+    const undone =
+      lines.length === 0
+        ? 'What was done before was taken back.'
+        : 'Not everything could be taken back. What failed:';
+    throw new Failure('not_supported', `This command failed: ${shellLine(call)}`, {
+      ...{ why: `${fault}${missing} ${undone}`, lines },
+      ...(lacks ? { fix: 'sudo modprobe 8021q' } : {}),
+    });
   }
 }

@@ -5,9 +5,8 @@ import { idKind } from '../../contract/ids.ts';
 import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, reservationState } from '../../contract/reservation-request.ts';
-import { instant, sentence } from '../../contract/said.ts';
+import { inOneText, instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
-import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { kindText } from '../../tokens/verify.ts';
 import {
@@ -48,13 +47,8 @@ interface EndFlags {
   allowUnsigned?: boolean;
 }
 
-/** The use of an end. */
-interface EndUse {
-  /** Completes "Which reservation do you want to …?" */
-  verb: string;
-  /** Whether its devices are removed: then the reservation and its token may be over. Default false. */
-  removing?: boolean;
-}
+/** What an end is for; completes "Which reservation do you want to …?" */
+type EndUse = 'configure' | 'remove' | 'probe';
 
 /**
  * One end of the reservation that an argument names: by id or name, then the service is asked for the signed
@@ -62,47 +56,32 @@ interface EndUse {
  * is asked.
  *
  * @param typed the argument; undefined where it is missing, so that a person chooses
+ * @param use where devices are removed, the reservation and its token may be over
  * @throws Failure `usage`, `unverified`, and those of asking the service
  */
 export async function endArgument(
   context: Context,
   typed: string | undefined,
   flags: EndFlags,
-  { verb, removing = false }: EndUse,
+  use: EndUse,
 ): Promise<End> {
   const { dev, address, outer } = flags;
-  const mtu = flags.mtu === undefined ? USUAL_MTU : readMtu(flags.mtu);
+  const mtu = /^\d{1,6}$/.test(flags.mtu ?? '') ? Number(flags.mtu) : Number.NaN;
   check('a device', dev, deviceFault(dev), 'ip link');
-  if (address !== undefined) check('an address', address, addressFault(address, mtu));
-  const fix = (site = flags.site, id = ''): string | Changes =>
-    verb === 'probe' ? removalOf(typed ?? id, { ...flags, site }) : { remove: true };
-  const reservation = await verifiedReservation(
-    context,
-    typed,
-    { verb, removing, allowUnsigned: flags.allowUnsigned },
-    fix(),
-  );
+  if (flags.mtu !== undefined) check('an MTU', flags.mtu, mtuFault(mtu));
+  const choices = { mtu: flags.mtu === undefined ? USUAL_MTU : mtu, outer, address };
+  if (address !== undefined) check('an address', address, addressFault(address, choices.mtu));
+  /** What removes the devices, where the reservation is over. */
+  const removal = (site = flags.site, id = ''): string | Changes => {
+    if (use !== 'probe') return { remove: true };
+    const at = site === undefined ? [] : ['--site', site];
+    const by = outer === undefined || outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer];
+    return ownCommand('vlan', typed ?? id, ...at, '--dev', dev, ...by, '--remove');
+  };
+  const reservation = await verifiedReservation(context, typed, use, flags, removal());
   const site = await siteOf(context, reservation, flags.site);
-  if (!removing) await checkPeriod(context, reservation, fix(site, reservation.id));
-  const end = endAt(reservation, site, dev, {
-    mtu,
-    outer,
-    address,
-  });
-  if (!end) throw new RangeError('the site was checked before');
-  return end;
-}
-
-/** The command that removes the devices of an end. Without a site it asks for it. */
-function removalOf(typed: string, { site, dev, outer = OUTER_PROTOCOLS[0] }: EndFlags): string {
-  const words = ['vlan', typed, ...(site === undefined ? [] : ['--site', site]), '--dev', dev];
-  return `${ownCommand(...words, ...(outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer]))} --remove`;
-}
-
-function readMtu(text: string): number {
-  const mtu = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN;
-  check('an MTU', text, mtuFault(mtu));
-  return mtu;
+  if (use !== 'remove') await checkPeriod(context, reservation, removal(site, reservation.id));
+  return endAt(reservation, site, dev, choices);
 }
 
 /** @param what it should be, such as `an MTU` @throws Failure `usage` where there is a fault */
@@ -118,22 +97,18 @@ function check(what: string, typed: string, fault: string | undefined, fix?: str
 async function verifiedReservation(
   context: Context,
   typed: string | undefined,
-  { verb, removing, allowUnsigned }: Required<EndUse> & ProofOptions,
+  use: EndUse,
+  { allowUnsigned }: ProofOptions,
   fix: string | Changes,
 ): Promise<Reservation> {
-  const isFile =
-    typed !== undefined &&
-    idKind(typed) !== 'reservation' &&
-    (typed === '-' || (await context.files.exists(typed)));
-  if (isFile) return savedReservation(context, typed, removing, fix);
-  const { session, id } = await reservationArgument(
-    context,
-    typed,
-    verb,
-    verb === 'probe' ? verb : 'vlan',
-  ).catch((error: unknown) => {
+  if (typed !== undefined && idKind(typed) !== 'reservation') {
+    const isFile = typed === '-' || (await context.files.exists(typed));
+    if (isFile) return savedReservation(context, typed, use === 'remove', fix);
+  }
+  const command = use === 'probe' ? use : 'vlan';
+  const { session, id } = await reservationArgument(context, typed, use, command).catch((error: unknown) => {
     throw error instanceof Failure && error.code === 'usage' && typed !== undefined && /[./]/.test(typed)
-      ? error.with({ why: `There is no file of this name either. ${error.facts.why ?? ''}`.trim() })
+      ? error.with({ why: inOneText('There is no file of this name either.', error.facts.why) })
       : error;
   });
   try {
@@ -141,23 +116,21 @@ async function verifiedReservation(
   } catch (error) {
     if (!isGone(error)) throw error;
     const entry = await (await session.ledger()).about(id);
-    if (!removing) {
+    if (use !== 'remove') {
       throw entry
         ? new Failure('not_found', DELETED, { ...error.facts, why: OVER, fix })
         : error.with({ fix: 'slices-conn list --all' });
     }
     // The devices here follow from the tags, which this machine may have noted.
-    const noted = entry?.reservation;
-    if (!noted) {
-      throw error.with({
-        why: `${error.facts.why ?? ''} The file with its signed token would do as well. Without either, the devices here are to be looked through.`.trim(),
-        fix: 'ip -d link show type vlan',
-      });
+    if (entry?.reservation) {
+      context.output.notice(
+        'The service has this reservation no more. It is removed as this machine knew it last.',
+      );
+      return entry.reservation;
     }
-    context.output.notice(
-      'The service has this reservation no more. It is removed as this machine knew it last.',
-    );
-    return noted;
+    const otherwise =
+      'The file with its signed token would do as well. Without either, the devices here are to be looked through.';
+    throw error.with({ why: inOneText(error.facts.why, otherwise), fix: 'ip -d link show type vlan' });
   }
 }
 
@@ -170,20 +143,24 @@ async function savedReservation(
   const token = await readTokenFile(context, path);
   const session = await sessionForTokens(context);
   const verified = await verifySaved(context, session, token, { evenExpired }).catch((error: unknown) => {
-    throw advised(error, token, fix);
+    const isExpired =
+      error instanceof Failure && error.cause instanceof TokenError && error.cause.code === 'expired';
+    if (!isExpired) throw error;
+    const good = 'An expired token is good only for removing what was made with it.';
+    throw error.with({ why: inOneText(error.facts.why, good), fix });
   });
-  if (verified.kind === 'connectivity') {
-    const { claims } = verified;
-    // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
-    if (!evenExpired && (await session.noted(claims.sub, issuerName(claims.iss)))?.outcome === 'deleted') {
-      throw new Failure('usage', DELETED, { why: OVER, fix });
-    }
-    return claims.connectivity;
+  if (verified.kind !== 'connectivity') {
+    throw new Failure('unverified', 'This is not a signed reservation.', {
+      why: `It is ${kindText(verified.kind)}.`,
+      fix: 'slices-conn show --help',
+    });
   }
-  throw new Failure('unverified', 'This is not a signed reservation.', {
-    why: `It is ${kindText(verified.kind)}.`,
-    fix: 'slices-conn show --help',
-  });
+  const { iss, sub, connectivity } = verified.claims;
+  // A token is good until its reservation's end. That it was deleted before is known where it was deleted.
+  if (!evenExpired && (await session.noted(sub, issuerName(iss)))?.outcome === 'deleted') {
+    throw new Failure('usage', DELETED, { why: OVER, fix });
+  }
+  return connectivity;
 }
 
 const DELETED = 'The reservation was deleted.';
@@ -191,61 +168,41 @@ const DELETED = 'The reservation was deleted.';
 /** Why nothing is made for a reservation that is over. */
 const OVER = 'Its tags may be another experiment’s by now. What was made for it can be removed.';
 
-/** Adds to a failure to verify what would help here. */
-function advised(error: unknown, token: string, fix: string | Changes): unknown {
-  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
-  const { code, message } = error.cause;
-  if (code === 'expired') {
-    return error.with({
-      why: `${message} An expired token is good only for removing what was made with it.`,
-      fix,
-    });
-  }
-  if (code !== 'issuer') return error;
-  const says = `The token says ${JSON.stringify(claimedClaims(token)['iss'])}.`;
-  return error.with({
-    why: `${message} ${says} --profile chooses the services that are trusted.`,
-    fix: 'slices-conn profile list',
-  });
-}
-
 /** @throws Failure `usage` for a site that is not one of the reservation's */
 async function siteOf(
   context: Context,
-  reservation: Reservation,
+  { site1, site2 }: Reservation,
   typed: string | undefined,
 ): Promise<string> {
-  const sites = [reservation.site1, reservation.site2];
-  if (typed === undefined) {
-    if (context.terminal.ask) return pick(context, 'At which site is this server?', sites, (site) => site);
-    throw new Failure('usage', 'The site of this server is missing.', {
-      why: `The reservation is between ${sites.join(' and ')}.`,
-      fix: { site: sites[0] },
-    });
+  const sites = [site1, site2];
+  if (typed !== undefined && sites.includes(typed)) return typed;
+  if (typed === undefined && context.terminal.ask) {
+    return pick(context, 'At which site is this server?', sites, (site) => site);
   }
-  if (sites.includes(typed)) return typed;
-  const what = `${JSON.stringify(typed)} is not a site of this reservation.`;
-  throw new Failure('usage', hinted(what, typed, sites), {
-    why: `It is between ${sites.join(' and ')}.`,
-    fix: { site: nearest(typed, sites) ?? sites[0] },
+  const says =
+    typed === undefined
+      ? 'The site of this server is missing.'
+      : hinted(`${JSON.stringify(typed)} is not a site of this reservation.`, typed, sites);
+  throw new Failure('usage', says, {
+    why: `The reservation is between ${site1} and ${site2}.`,
+    fix: { site: nearest(typed ?? '', sites) ?? site1 },
   });
 }
 
 /** Warns before the start. @param fix removes the devices. @throws Failure `usage` after the end */
-async function checkPeriod(context: Context, reservation: Reservation, fix: string | Changes): Promise<void> {
-  const { output } = context;
-  const state = reservationState(reservation, context.clock.now());
-  if (state === 'active') return;
+async function checkPeriod(
+  { output, clock }: Context,
+  reservation: Reservation,
+  fix: string | Changes,
+): Promise<void> {
   const { start, end } = periodOf(reservation);
-  if (state === 'scheduled') {
-    const times = await context.clock.times();
-    output.notice(
-      `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
-    );
-    return;
+  const state = reservationState(reservation, clock.now());
+  if (state === 'ended') {
+    throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, { why: OVER, fix });
   }
-  throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, {
-    why: OVER,
-    fix,
-  });
+  if (state === 'active') return;
+  const times = await clock.times();
+  output.notice(
+    `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
+  );
 }

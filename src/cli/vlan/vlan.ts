@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { Failure } from '../../contract/failure.ts';
+import { type Changes, Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts';
-import { assumedOf, type DeviceNames, type End, OUTER_PROTOCOLS, protocolName } from '../../vlan/end.ts';
+import { type End, OUTER_PROTOCOLS } from '../../vlan/end.ts';
 import { CONFIGURATION_OF, describeEnd } from '../../vlan/formats.ts';
 import type { CommandDeclaration } from '../command.ts';
 import { retyped } from '../command-line.ts';
@@ -10,7 +10,7 @@ import type { Context } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { jsonText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
-import { applyEnd } from './apply.ts';
+import { applyEnd, summary } from './apply.ts';
 import { END_OPTIONS, endArgument } from './end-argument.ts';
 
 /** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (vlan/README.md, "Commands"). */
@@ -40,7 +40,11 @@ export const command = {
     remove: { flags: '--remove', help: 'print what removes it again; an expired token will do' },
     apply: { flags: '--apply', help: 'run the ip commands here, as root; asks first' },
     ...ALLOW_UNSIGNED,
-    out: { flags: '--out <dir>', help: 'write the files below this folder; / puts them in place' },
+    out: {
+      flags: '--out <dir>',
+      help: 'write the files below this folder; / puts them in place',
+      conflicts: ['apply', 'remove'],
+    },
   },
   examples: [
     'slices-conn show ID --save link.jwt',
@@ -57,72 +61,40 @@ type Flags = OptionsOf<typeof command.options>;
 export async function run(context: Context, [typed]: readonly string[], flags: Flags): Promise<void> {
   const { output } = context;
   const { format = 'iproute2', remove: removing = false, out } = flags;
-  checkTogether(context, flags);
-  const end = await endArgument(context, typed, flags, {
-    verb: removing ? 'remove' : 'configure',
-    removing,
-  });
-  if (flags.apply) {
-    await applyEnd(context, end, removing);
-    return;
-  }
+  checkFlags(context, flags);
+  const end = await endArgument(context, typed, flags, removing ? 'remove' : 'configure');
+  if (flags.apply) return applyEnd(context, end, removing);
   const configuration = CONFIGURATION_OF[format](end);
-  if (out !== undefined) {
-    await writeFiles(context, end, configuration, out);
-    return;
-  }
+  if (out !== undefined) return writeFiles(context, end, configuration, out);
   const described = describeEnd(end, configuration, removing);
   const lines = removing ? configuration.removal : configuration.text;
   output.text(described, format === 'json' ? jsonText(described) : lines.join('\n'));
   // Comments of the text say the same, where the person sees it.
-  if (format !== 'json' && !output.json && !output.isSeen) {
-    for (const line of summary(end, configuration.names, removing)) output.notice(line);
+  if (format === 'json' || output.json || output.isSeen) return;
+  const { names } = configuration;
+  const notices = removing ? aboutRemovalOf(names, end.device) : summary(end, names);
+  for (const line of notices) output.notice(line);
+}
+
+/** @throws Failure `usage` for a format that can't be applied or has no files, and for --apply without the rights of root */
+function checkFlags({ processes, typed }: Context, { format = 'iproute2', apply, out }: Flags): void {
+  const fail = (message: string, why: string, fix: string | Changes): never => {
+    throw new Failure('usage', message, { why, fix });
+  };
+  if (apply && format !== 'iproute2') {
+    fail('--apply runs the commands of iproute2 only.', `The format is ${format}.`, { format: undefined });
   }
-}
-
-/** The end for people who have sent the text elsewhere. */
-function summary(end: End, names: DeviceNames, removing: boolean): readonly string[] {
-  const { site, device, sTag, cTag, mtu, outer } = end;
-  if (removing) return aboutRemovalOf(names, device);
-  return [
-    `${site}: ${device} → ${names.outer} (S-tag ${sTag}, ${protocolName(outer)}) → ${names.inner} (C-tag ${cTag}). MTU ${mtu.device} → ${mtu.outer} → ${mtu.inner}.`,
-    ...assumedOf(end),
-  ];
-}
-
-/** @throws Failure `usage` for flags that exclude each other, and for --apply without the rights of root */
-function checkTogether(
-  { processes, typed }: Context,
-  { format = 'iproute2', apply, remove, out }: Flags,
-): void {
-  const without = (message: string, why: string, flag: string): Failure =>
-    new Failure('usage', message, { why, fix: { [flag]: undefined } });
-  const hasFiles = !['iproute2', 'nmcli', 'ansible', 'json'].includes(format);
-  if (apply && out !== undefined) {
-    // The one that goes with the format stays.
-    throw without(
-      '--apply and --out exclude each other.',
-      '--apply runs ip, --out writes the files of other tools.',
-      hasFiles ? 'apply' : 'out',
+  if (out !== undefined && ['iproute2', 'nmcli', 'ansible', 'json'].includes(format)) {
+    const fix = `${retyped(typed, { out: undefined })} > FILE`;
+    fail(
+      `${format} has no files that have a place of their own.`,
+      'Write what is printed where you want it.',
+      fix,
     );
   }
-  if (apply && format !== 'iproute2') {
-    throw without('--apply runs the commands of iproute2 only.', `The format is ${format}.`, 'format');
-  }
-  if (remove && out !== undefined) {
-    throw without('--remove writes no files.', 'It prints the commands that remove them.', 'out');
-  }
-  if (out !== undefined && !hasFiles) {
-    throw new Failure('usage', `${format} has no files that have a place of their own.`, {
-      why: 'Write what is printed where you want it.',
-      fix: `${retyped(typed, { out: undefined })} > FILE`,
-    });
-  }
   if (apply && !processes.isRoot()) {
-    throw new Failure('usage', 'Only root may change network devices.', {
-      why: `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, { apply: undefined })} | sudo sh -ex`,
-      fix: `sudo ${retyped(typed, {})}`,
-    });
+    const why = `As root this program has a login and profiles of root's. With yours, let root run what is printed: ${retyped(typed, { apply: undefined })} | sudo sh -ex`;
+    fail('Only root may change network devices.', why, `sudo ${retyped(typed, {})}`);
   }
 }
 
@@ -134,25 +106,28 @@ async function writeFiles(
   folder: string,
 ): Promise<void> {
   const { files, output } = context;
-  const placed = configuration.files.map((file) => ({ ...file, at: join(folder, file.path) }));
   const found = await Promise.all(
-    placed.map(async (file) => ({ file, before: await files.contentBelow(folder, file.path) })),
+    configuration.files.map(async (file) => ({
+      ...file,
+      at: join(folder, file.path),
+      before: await files.contentBelow(folder, file.path),
+    })),
   );
-  const changed = found.filter(({ file, before }) => before !== file.content);
-  const replaced = changed.filter(({ before }) => before !== undefined).map(({ file }) => file.at);
+  const changed = found.filter(({ before, content }) => before !== content);
+  const replaced = changed.filter(({ before }) => before !== undefined).map(({ at }) => at);
   if (replaced.length > 0) {
-    const named = replaced.length === 1 ? `the file ${replaced[0]}` : `the files ${replaced.join(', ')}`;
+    const named = replaced.join(', ');
     await confirm(context, `Replace ${named}?`, {
-      unasked: `${named.charAt(0).toUpperCase()}${named.slice(1)} ${replaced.length === 1 ? 'exists' : 'exist'} with another content, and replacing was not confirmed.`,
+      unasked: `Other content is in ${named}, and replacing was not confirmed.`,
       declined: 'Nothing was written.',
     });
   }
-  for (const { file } of changed) {
-    await files.writeBelow(folder, file.path, file.content, file.isPrivate === true);
+  for (const { path, content, isPrivate = false } of changed) {
+    await files.writeBelow(folder, path, content, isPrivate);
   }
-  const written = placed.map(({ at }) => at);
+  const written = found.map(({ at }) => at);
   output.text({ ...describeEnd(end, configuration, false), written }, written.join('\n'));
   if (output.json) return;
-  for (const line of summary(end, configuration.names, false)) output.notice(line);
-  output.notice(`Then, as root, where the files are in place: ${configuration.commands.join('; ')}`);
+  const then = `Then, as root, where the files are in place: ${configuration.commands.join('; ')}`;
+  for (const line of [...summary(end, configuration.names), then]) output.notice(line);
 }

@@ -56,19 +56,6 @@ describe('at a service with a login', () => {
     expect(await complete('--project=de')).toEqual([expect.stringMatching(/^--project=demo\t/)]);
   });
 
-  test('the site of an end is one of its reservation’s two, by id or by the file of the token', async () => {
-    world.files.set('link.jwt', (await world.run('--offline', 'show', active ?? '', '--token')).stdout);
-    for (const known of [active ?? '', 'link.jwt']) {
-      const offered = await complete('vlan', known, '--dev', 'eth1', '--site', '');
-      expect(offered).toEqual(['be-gent1\tBelgium', 'pl-poznan1\tPoland']);
-    }
-    for (const unknown of [['con_other.example.org_x'], ['-'], []]) {
-      expect(await complete('vlan', ...unknown, '--site', '')).toHaveLength(SITES.length);
-    }
-    world.files.set('bad.jwt', 'x.y.z');
-    expect(await complete('vlan', 'bad.jwt', '--site', '')).toHaveLength(SITES.length);
-  });
-
   test('reservations of this machine’s ledger are offered by id, without those in the line', async () => {
     const first = `${active}\tbe-gent1 – pl-poznan1, 1 Gbps, active`;
     const second = `${later}\tbe-gent1 – pl-poznan1, 2.5 Gbps, scheduled`;
@@ -105,75 +92,57 @@ describe('without a service', () => {
     expect(await complete('reserve', 'a', 'b', '--start', '2026-12-01T10:')).toEqual([]);
   });
 
-  const login = (read: () => StoredCredentials | undefined) => ({
-    ...nobody,
+  const asking = (fetch: NonNullable<Connection['fetch']>): Connection => ({
+    ...{ ...nobody, fetch },
+    userToken: tokenOf(async () => 'x'),
+  });
+  const login = (read: () => StoredCredentials | undefined): Connection => ({
+    ...asking(async () => json({ experiments: [{ id: 'exp_x', name: 'seen' }] })),
+    userToken: { ...tokenOf(async () => 'refreshed'), origin: 'login' },
     login: { path: '', startLogin: never, keep: never, end: never, read },
   });
+  const since = NOW - 3_600_000;
+  const secrets = { accessToken: new Secret('x'), refreshToken: new Secret('y'), portalTokens: {} };
+  const over = { ...secrets, issuedAt: since, expiresAt: NOW, loggedInAt: since };
 
   test.each<[string, Connection]>([
-    ['nobody is logged in', login(() => undefined)],
-    [
-      'the login would have to be refreshed',
-      {
-        ...login(() => ({
-          accessToken: new Secret('x'),
-          refreshToken: new Secret('y'),
-          issuedAt: NOW - 3_600_000,
-          expiresAt: NOW,
-          loggedInAt: NOW - 3_600_000,
-          portalTokens: {},
-        })),
-        userToken: { ...tokenOf(async () => 'refreshed'), origin: 'login' },
-        fetch: async () => json({ experiments: [{ id: 'exp_x', name: 'seen' }] }),
-      },
-    ],
-    ['it refuses', { ...nobody, userToken: tokenOf(async () => 'x'), fetch: async () => json({}, 403) }],
-    [
-      'it answers with a page',
-      { ...nobody, userToken: tokenOf(async () => 'x'), fetch: async () => new Response('<p>') },
-    ],
-    ['it can not be reached', { ...nobody, userToken: tokenOf(async () => 'x') }],
+    ['nobody is logged in', nobody],
+    ['the login would have to be refreshed', login(() => over)],
+    ['it refuses', asking(async () => json({}, 403))],
+    ['it answers with a page', asking(async () => new Response('<p>'))],
+    ['it can not be reached', asking(nobody.fetch)],
   ])('when %s, nothing is offered and nothing is printed', async (_, connection) => {
     const run = await commandWorld(connection).run('__complete', '--', 'experiment', 'use', '');
     expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
   });
 
   test(`when it never answers, the shell waits ${LIVE_LIMIT} ms and goes on`, async () => {
-    const hanging: Connection = {
-      ...nobody,
-      userToken: tokenOf(async () => 'x'),
-      fetch: () => new Promise(() => undefined),
-    };
+    const hanging = asking(() => new Promise(() => undefined));
     const began = performance.now();
     const run = await commandWorld(hanging).run('__complete', '--', 'experiment', 'use', '');
     expect(run).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
     expect(performance.now() - began).toBeGreaterThan(LIVE_LIMIT - 50);
   });
 
-  test.each<[string, object[], string[]]>([
+  test.each<[names: (string | undefined)[], offered: string[]]>([
     [
-      'a name that is shared',
-      [
-        { id: 'exp_1', name: 'same' },
-        { id: 'exp_2', name: 'same' },
-      ],
+      ['same', 'same'],
       ['exp_1\tsame', 'exp_2\tsame'],
     ],
-    ['a name that is no word', [{ id: 'exp_1', name: '$(id) \u001b[2J' }], ['exp_1\t$(id) \\u001b[2J']],
-    ['no name at all', [{ id: 'exp_1' }], ['exp_1\t']],
-    ['an id that is no word either', [{ id: '--yes', name: '`id`' }], []],
-    [
-      'an end that has come',
-      [{ id: 'exp_1', name: 'old', expires_at: '2020-01-01T00:00:00Z' }],
-      ['old\texpired'],
-    ],
-  ])('%s', async (_, experiments, expected) => {
-    const world = commandWorld({
-      ...nobody,
-      userToken: tokenOf(async () => 'x'),
-      fetch: async () => json({ experiments }),
-    });
-    expect(candidates(await world.run('__complete', '--', 'experiment', 'use', ''))).toEqual(expected);
+    [['$(id) \u001b[2J'], ['exp_1\t$(id) \\u001b[2J']],
+    [[undefined], ['exp_1\t']],
+  ])('of experiments with the names %j', async (names, offered) => {
+    const experiments = names.map((name, at) => ({ id: `exp_${at + 1}`, name }));
+    const world = commandWorld(asking(async () => json({ experiments })));
+    expect(candidates(await world.run('__complete', '--', 'experiment', 'use', ''))).toEqual(offered);
+  });
+
+  test('an id that is no word either is not offered, and an end that has come is said', async () => {
+    const past = { id: 'exp_1', name: 'old', expires_at: '2020-01-01T00:00:00Z' };
+    const experiments = [past, { id: '--yes', name: '`id`' }];
+    const world = commandWorld(asking(async () => json({ experiments })));
+    const offered = candidates(await world.run('__complete', '--', 'experiment', 'use', ''));
+    expect(offered).toEqual(['old\texpired']);
   });
 });
 

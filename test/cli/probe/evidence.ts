@@ -1,5 +1,4 @@
 import type { Device } from '../../../src/cli/probe/devices.ts';
-import type { Evidence } from '../../../src/cli/probe/verdict.ts';
 import type { End } from '../../../src/vlan/end.ts';
 
 /** The other end's address. */
@@ -18,30 +17,15 @@ export const BE: End = {
   names: { outer: 'scq', inner: 'scq.17' },
 };
 
-/** A network device without a fault. @param tag as `probe` prints it, such as `88a8:1001` */
-export function device(
-  name: string,
-  { parent, tag, mtu = 1500 }: { parent?: string; tag?: string; mtu?: number } = {},
-): Device {
-  const [ethertype = '', id] = tag?.split(':') ?? [];
-  return {
-    ...{ name, parent, isUp: true, hasCarrier: true, isMute: false, mtu, received: 0 },
-    tag: tag === undefined ? undefined : { ethertype, id: Number(id) },
-  };
-}
+/** The devices that `vlan` makes at {@link BE}; see {@link devicesIn}. */
+export const PAIR = 'scq@eth1 88a8:1001 1504, scq.17@scq 8100:17 1500';
 
-/** The devices that `vlan` makes at {@link BE}. */
-export const PAIR: readonly Device[] = [
-  device('scq', { parent: 'eth1', tag: '88a8:1001', mtu: 1504 }),
-  device('scq.17', { parent: 'scq', tag: '8100:17', mtu: 1500 }),
-];
-
-/** Evidence of a link that works, with changes. */
-export function evidence(changes: Partial<Evidence>): Evidence {
-  return {
-    devices: [device('eth1', { mtu: 1508 }), ...PAIR],
-    addresses: ['10.0.0.1/24'],
-    ...{ small: true, full: 'answered', again: null, shorter: null, arp: null, heard: null },
-    ...changes,
-  };
+/** Network devices by name, parent, tag and MTU. @example devicesIn('eth1 1508 down, scq@eth1 88a8:1001 1504') */
+export function devicesIn(text: string): readonly Device[] {
+  return text.split(', ').map((each) => {
+    const parts = /^([^@ ]+)(?:@(\S+))?(?: (\w+:\d+))? (\d+)(?: (down|unplugged))?$/.exec(each);
+    const [, name = each, parent, tag, mtu, state] = parts ?? [];
+    const [isUp, hasCarrier] = [state !== 'down', state !== 'unplugged'];
+    return { name, parent, tag, mtu: Number(mtu), isUp, hasCarrier, isMute: false, received: 0 };
+  });
 }

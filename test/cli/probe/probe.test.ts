@@ -9,16 +9,12 @@ import { NOW } from '../../fixtures/tokens.ts';
 
 const SITE = 'be-gent1';
 const FLAGS = ['--site', SITE, '--dev', 'eth1', '--peer', '10.0.0.2'];
-const PING_LOST = {
-  exitCode: 1,
-  stdout: '3 packets transmitted, 0 received, 100% packet loss, time 400ms',
+const pinged = (received: number): ProgramResult => ({
+  exitCode: received === 0 ? 1 : 0,
+  stdout: `3 packets transmitted, ${received} received, 0% packet loss, time 400ms`,
   stderr: '',
-};
-const PING = {
-  exitCode: 0,
-  stdout: '3 packets transmitted, 3 received, 0% packet loss, time 400ms',
-  stderr: '',
-};
+});
+const [PING_LOST, PING] = [pinged(0), pinged(3)];
 const ok = (stdout = ''): ProgramResult => ({ exitCode: 0, stdout, stderr: '' });
 const missing = (program: string) => new Failure('command_not_found', `There is no command "${program}".`);
 
@@ -70,7 +66,11 @@ const tcpdump =
     stdout: stacks.map((line) => `${line}\n`).join(''),
     stderr: 'tcpdump: verbose output suppressed\nlistening on eth1, link-type EN10MB\n',
   });
-const probe = (...args: string[]) => world.run('--offline', 'probe', 'link.jwt', ...FLAGS, ...args);
+const NO_ARP = () => ({ ...ok('Received 0 response(s)'), exitCode: 1 });
+/** The programs where nothing comes from the other end. */
+const SILENT = { ping: () => PING_LOST, tcpdump: tcpdump(), arping: NO_ARP };
+const probeOf = (file: string, ...args: string[]) => world.run('--offline', 'probe', file, ...FLAGS, ...args);
+const probe = (...args: string[]) => probeOf('link.jwt', ...args);
 const json = async (...args: string[]) => {
   const { stdout, stderr, exitCode } = await probe('--json', ...args);
   if (stdout === '') throw new Error(stderr);
@@ -119,11 +119,7 @@ describe('probe', () => {
   });
 
   test('--json: the four members, and whose they are; another verdict is 6 and no error', async () => {
-    begin({
-      ping: () => PING_LOST,
-      tcpdump: tcpdump(),
-      arping: () => ({ ...ok('Received 0 response(s)'), exitCode: 1 }),
-    });
+    begin(SILENT);
     const { exitCode, stderr, ...result } = await json();
     expect([exitCode, stderr]).toEqual([6, '']);
     expect(Object.keys(result)).toEqual(['verdict', 'end', 'heard', 'checks', 'reservation', 'site']);
@@ -134,7 +130,7 @@ describe('probe', () => {
 
   test('says what to type at the other end', async () => {
     const line = `x, ethertype 802.1Q-QinQ (0x88a8), length 50: vlan ${tags[1]}, p 0, ethertype 802.1Q (0x8100), vlan ${tags[0]}, p 0, ethertype ARP`;
-    begin({ ping: () => PING_LOST, tcpdump: tcpdump(line), arping: () => ({ ...PING_LOST, stdout: '' }) });
+    begin({ ...SILENT, tcpdump: tcpdump(line) });
     const { exitCode, stdout } = await probe();
     expect(exitCode).toBe(6);
     expect(stdout).toMatch(/^The tags are swapped at pl-poznan1: its frames arrive as 88a8:\d+ 8100:\d+\.\n/);
@@ -191,14 +187,13 @@ describe('probe', () => {
   test('frames of another reservation with the same S-tag, which has a device here, say nothing of this one', async () => {
     const line = `x, ethertype 802.1Q-QinQ (0x88a8), length 50: vlan ${tags[0]}, p 0, ethertype 802.1Q (0x8100), vlan 99, p 0, ethertype ARP`;
     const others = links({ ifname: 'sco.99', link: 'sco', mtu: 1500, linkinfo: vlan('802.1Q', 99) });
-    const arping = () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' });
     for (const [devices, verdict] of [
       [links(), 'far_c_tag'],
       [others, 'silent'],
     ]) {
       begin({
+        ...{ ...SILENT, tcpdump: tcpdump(line) },
         ip: (call) => (call.includes('-s') && call.includes('link') ? ok(devices) : ip(call)),
-        ...{ ping: () => PING_LOST, tcpdump: tcpdump(line), arping },
       });
       expect(await json()).toMatchObject({ verdict });
     }
@@ -216,11 +211,7 @@ describe('probe', () => {
       }
       return call.includes('-s') ? ok(links(...made)) : ip(call);
     };
-    const silent = {
-      ping: () => PING_LOST,
-      arping: () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' }),
-      grep: () => ok(),
-    };
+    const silent = { ping: () => PING_LOST, arping: NO_ARP, grep: () => ok() };
     begin({ ip: watching, ...silent });
     expect(await json()).toMatchObject({ verdict: 'silent', heard: [] });
     expect([batches.length, made]).toEqual([3, []]);
@@ -244,21 +235,17 @@ describe('probe', () => {
     // Without tcpdump counters are read.
     ['grep', 'grep'],
   ])('without %s: 3, and the package that has it', async (program, name) => {
-    begin({ ping: () => PING_LOST, arping: () => PING_LOST, grep: () => ok() });
+    begin({ ...SILENT, grep: () => ok() });
+    delete programs['tcpdump'];
     delete programs[program];
-    const report = reportOf(await probe('--json'));
-    expect(report).toMatchObject({
+    expect(reportOf(await probe('--json'))).toMatchObject({
       ...{ code: 'not_supported', exitCode: 3, message: `There is no command "${program}".` },
       why: expect.stringContaining(name),
     });
   });
 
   test('the other end’s file is judged together with this end', async () => {
-    begin({
-      ping: () => PING_LOST,
-      tcpdump: tcpdump(),
-      arping: () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' }),
-    });
+    begin(SILENT);
     world.files.set(
       'far.json',
       JSON.stringify({ verdict: 'own_tags_swapped', end: 'own', heard: [], checks: [] }),
@@ -274,30 +261,20 @@ describe('probe', () => {
   });
 
   test.each([
-    [['--peer', 'host.example'], 2, 'host.example is not an IP address.'],
-    [['--peer', '10.0.0.2/24'], 2, '10.0.0.2/24 is not an IP address.'],
-    [['--peer', '10.0.0.1'], 2, '10.0.0.1 is the address of this end.'],
-    [['--site', 'se-kth'], 2, 'se-kth'],
-    [['--dev', '$(reboot)'], 2, ''],
-    [['--dev', 'a-name-of-16-cha'], 2, ''],
-  ])('%s: %i', async (args, exitCode, message) => {
+    [['--peer', 'host.example'], 'host.example is not an IP address.'],
+    [['--peer', '10.0.0.2/24'], '10.0.0.2/24 is not an IP address.'],
+    [['--peer', '10.0.0.1'], '10.0.0.1 is the address of this end.'],
+  ])('%s: 2', async (args, message) => {
     begin();
     const report = reportOf(await probe('--json', ...args));
-    expect(report).toMatchObject({ exitCode, message: expect.stringContaining(message) });
+    expect(report).toMatchObject({ exitCode: 2, message: expect.stringContaining(message) });
   });
 
   describe('the reservation', () => {
-    const SILENT = {
-      ping: () => PING_LOST,
-      tcpdump: tcpdump(),
-      arping: () => ({ ...PING_LOST, stdout: 'Received 0 response(s)' }),
-    };
     const reserved = async (file: string, ...period: string[]) => {
       const call = ['reserve', SITE, 'pl-poznan1', '--bandwidth', '1G', ...period];
       world.files.set(file, JSON.parse((await world.run('--offline', '--json', ...call)).stdout).token);
     };
-    const probeOf = (file: string, ...args: string[]) =>
-      world.run('--offline', 'probe', file, ...FLAGS, ...args);
 
     test('has not started: a warning, a check that fails, and to probe again then', async () => {
       await reserved('later.jwt', '--start', '+3h', '--for', '2h');
@@ -321,16 +298,6 @@ describe('probe', () => {
       expect((await probeOf('later.jwt')).stdout).toMatch(/^This machine has no network device eth1\./);
     });
 
-    test('was deleted before it began or ended: as far as this machine knows', async () => {
-      await reserved('gone.jwt', '--start', '+5h', '--for', '1h', '--name', 'gone');
-      await world.run('--offline', 'delete', 'gone', '--yes');
-      begin();
-      expect(reportOf(await probeOf('gone.jwt', '--json'))).toMatchObject({
-        ...{ exitCode: 2, message: 'The reservation was deleted.' },
-        fix: `slices-conn --offline vlan gone.jwt --site ${SITE} --dev eth1 --remove`,
-      });
-    });
-
     test.each([
       ['has ended', 600_000, 2, /The reservation ended at 2026-11-01T\S+Z\./],
       ['has expired with its token', 7_200_000, 9, /The token does not verify\./],
@@ -347,11 +314,6 @@ describe('probe', () => {
     });
   });
 
-  test('a device with a name of 15 characters', async () => {
-    begin();
-    expect(await json('--dev', 'enp134s0f0np0v1')).toMatchObject({ verdict: 'own_device' });
-  });
-
   test('the devices are described as they are, whatever the verdict', async () => {
     const saw = async (...devices: object[]) => {
       begin({ ip: (call) => (call.includes('link') ? ok(JSON.stringify(devices)) : ip(call)) });
@@ -365,16 +327,10 @@ describe('probe', () => {
     expect(await saw(eth1, swapped)).toBe(`eth1 MTU 1508 no carrier, s 88a8:${tags[1]} MTU 1504 down`);
   });
 
-  test('programs that this machine does not have', async () => {
-    begin();
-    programs = {};
-    expect(reportOf(await probe('--json')).message).toContain('"ip"');
-    programs = { ip };
-    expect(reportOf(await probe('--json')).message).toContain('"ping"');
-    programs = {
-      ip,
+  test('a ping without the options that are needed: 3', async () => {
+    begin({
       ping: () => ({ exitCode: 1, stdout: '', stderr: "ping: invalid option -- 'M'\nBusyBox v1.35\n" }),
-    };
+    });
     expect(reportOf(await probe('--json'))).toMatchObject({ code: 'not_supported', exitCode: 3 });
   });
 });
