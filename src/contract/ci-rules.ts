@@ -105,8 +105,6 @@ export const CiRuleRequest = v.pipe(
     'ref must be in full, such as refs/heads/main.',
   ),
 );
-/** See {@link CiRuleRequest}. */
-export type CiRuleRequest = v.InferOutput<typeof CiRuleRequest>;
 /** The same as it travels. */
 export type CiRuleRequestBody = v.InferInput<typeof CiRuleRequest>;
 

@@ -19,8 +19,6 @@ import { isOneLine } from './visible-text.ts';
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
-/** See {@link VlanTag}. */
-export type VlanTag = v.InferOutput<typeof VlanTag>;
 
 const sTag = v.pipe(
   VlanTag,
@@ -246,5 +244,3 @@ export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>
 
 /** The body of an update: as for creation; absent members keep their values (contract/README.md, "PUT"). */
 export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, ...TEXTS }));
-/** See {@link ReservationUpdate}. */
-export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;
