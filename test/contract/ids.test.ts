@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { ExperimentId, ProjectId, ReservationId, UserId } from '../../src/contract/fields.ts';
-import { ID_PREFIXES, type IdKind, idKind, newId, randomPool } from '../../src/contract/ids.ts';
+import { ID_PREFIXES, type IdKind, idKind, newId } from '../../src/contract/ids.ts';
 import { processorTime } from '../fixtures/processor-time.ts';
 
 const SCHEMAS = { user: UserId, project: ProjectId, experiment: ExperimentId, reservation: ReservationId };
@@ -86,23 +86,4 @@ test('the kind of an id is that of its prefix, and nothing else has one', () => 
   expect(ids.map(idKind)).toEqual(['user', 'project', 'experiment', 'reservation']);
   const others = ['', '_', '_user_h_x', 'user', 'users', 'conn', 'project_h_x', 'User_h_x', ' user_h_x'];
   expect([...others, 'toString_h_x', '__proto___h_x'].filter(idKind)).toEqual([]);
-});
-
-test('a pool of random bytes gives each byte once, in order, draws thousands at a time, and touches none again', () => {
-  const draws: number[] = [];
-  let next = 0;
-  const random = randomPool((bytes) => {
-    draws.push(bytes);
-    return Uint8Array.from({ length: bytes }, () => next++ % 251);
-  });
-  const given: Uint8Array[] = [];
-  for (let round = 0; round < 1000; round += 1) given.push(random(10));
-  // Six bytes are left of each draw of 4096.
-  const first = (round: number) => Math.floor(round / 409) * 4096 + (round % 409) * 10;
-  for (const [round, bytes] of given.entries()) {
-    expect([...bytes]).toEqual(Array.from({ length: 10 }, (_, index) => (first(round) + index) % 251));
-  }
-  expect(draws).toEqual([4096, 4096, 4096]);
-  expect(random(4096)).toHaveLength(4096);
-  expect(() => random(4097)).toThrow(RangeError);
 });
