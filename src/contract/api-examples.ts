@@ -11,6 +11,7 @@ import {
   ProjectList,
   SessionList,
 } from './directory.ts';
+import { NextCursor } from './fields.ts';
 import { EXAMPLE_IDS } from './ids.ts';
 import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './instants.ts';
 import { LinkList } from './links.ts';
@@ -21,7 +22,7 @@ import { Reservation, ReservationRequestBody, ReservationUpdate } from './reserv
 
 const ReservationList = v.object({
   items: v.array(Reservation),
-  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
+  nextCursor: NextCursor,
 });
 
 /** The answer to a health check that passed. A failed one is a problem body with a status of its own. */

@@ -28,6 +28,19 @@ export function extension<Input>(): v.MetadataAction<Input, { readonly 'x-extens
   return v.metadata({ 'x-extension': true });
 }
 
+/** A whole number in a body, from `least` on. */
+export const countFrom = (least: number, description: string) =>
+  v.pipe(v.number(), v.integer(), v.minValue(least), v.description(description));
+
+/** A text in a body. */
+export const describedText = (description: string) => v.pipe(v.string(), v.description(description));
+
+/** Where the next page of a list begins. */
+export const NextCursor = v.pipe(
+  v.nullable(v.string()),
+  v.description('Give it as ?cursor= for the next page.'),
+);
+
 /** The name of a reservation, which its user chose: see {@link RESERVATION_NAME}. Extension. */
 export const ReservationName = v.pipe(
   v.string((issue) => `name must be a text; ${describeInput(issue.input)}.`),

@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { AskedRoute } from './asked-route.ts';
 import {
+  countFrom,
   ExperimentId,
   extension,
   Instant,
@@ -109,7 +110,7 @@ export const Reservation = v.object({
   id: ReservationId,
   site1: SiteName,
   site2: SiteName,
-  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+  bandwidth: countFrom(1, 'Mbps.'),
   start_date: Instant,
   end_date: v.pipe(Instant, v.description('Not later than the expiry of the experiment.')),
   experiment_id: ExperimentId,
