@@ -142,7 +142,17 @@ describe('where clocks change', () => {
 
 test.each([
   ...['', ' ', 'soon', 'yesterday 10:00', '25:00:00:00', '2026-12-1T10:00:00Z', '2026-02-30T10:00:00Z'],
-  ...['01/12/2026', '1 December 26', 'friday monday', 'friday 4', '4 dec 5', 'next 14:00', 'next week', '9'],
+  ...[
+    '01/12/2026',
+    '0099-12-04 09:00',
+    '1 December 26',
+    'friday monday',
+    'friday 4',
+    '4 dec 5',
+    'next 14:00',
+    'next week',
+    '9',
+  ],
   ...['9:00 10:00', 'tomorrow at 9', 'tomorrow 09:00 +530', '2026-12-01T10:00:00Z[UTC]', '20261201T100000Z'],
   // Three zones, one of which the platform knows; then years that have not four digits.
   ...['tomorrow 09:00 BST', '10000-01-01T00:00:00Z', '+99999999d', '+3000000d', '1969-12-31T23:59:59Z'],
