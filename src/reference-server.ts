@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
 import { builtInTopology, createNetwork } from './allocator/network.ts';
-import { type IdKind, newId, randomPool } from './contract/ids.ts';
+import { type IdKind, newId } from './contract/ids.ts';
 import { linkId, type Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
@@ -207,7 +207,7 @@ export async function createReferenceServer(given: ReferenceServerOptions = {}):
 type Setup = ReturnType<typeof setUp>;
 
 function setUp(options: ReferenceServerOptions) {
-  const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomPool(randomBytes) } = options;
+  const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomBytes } = options;
   const { log = noLog, trust } = options;
   const own = addressesBelow(baseUrl);
   const addresses = trust ? { ...own, ...foreignAddresses(trust) } : own;

@@ -29,11 +29,10 @@ describe('the unit for systemd', () => {
     // The program is not installed on the machine of the test.
     const file = join(folder, 'slices-conn.service');
     writeFileSync(file, unit.replace('/usr/local/bin/slices-conn', '/bin/true'));
-    const verified = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
-    expect([verified.status, verified.stderr.split('\n').filter((line) => line.includes(file))]).toEqual([
-      0,
-      [],
-    ]);
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
+      encoding: 'utf8',
+    });
+    expect([status, stderr.split('\n').filter((line) => line.includes(file))]).toEqual([0, []]);
     const settings = ['security', '--offline=true', '--threshold=15', file];
     expect(spawnSync('systemd-analyze', settings, { encoding: 'utf8' }).status).toBe(0);
   });
@@ -46,26 +45,27 @@ describe('the unit for systemd', () => {
   });
 });
 
-describe('the libraries of Node.js on Linux', () => {
-  /** Debian's package of each. */
-  const PACKAGE: Readonly<Record<string, string>> = {
-    'libatomic.so.1': 'libatomic1',
-    'libstdc++.so.6': 'libstdc++6',
-    // It comes with that of C++.
-    'libgcc_s.so.1': 'libstdc++6',
-  };
-  const OF_LIBC = /^(?:lib(?:c|dl|m|pthread)\.so\.\d|ld-linux-.*)$/;
-  const isHere = process.platform === 'linux' && has('readelf');
+/** Debian's packages of the libraries of Node.js; libgcc comes with that of C++. */
+const LIBRARIES: readonly [RegExp, string?][] = [
+  [/^libatomic\.so/, 'libatomic1'],
+  [/^lib(?:stdc\+\+|gcc_s)\.so/, 'libstdc++6'],
+  [/^(?:lib(?:c|dl|m|pthread)\.so\.\d|ld-linux-.*)$/],
+];
 
-  test.skipIf(!isHere)('are in the container', () => {
+test.skipIf(process.platform !== 'linux' || !has('readelf'))(
+  'the container has the libraries of Node.js',
+  () => {
     const listed = execFileSync('readelf', ['--dynamic', process.execPath], { encoding: 'utf8' });
     const needed = Array.from(listed.matchAll(/\(NEEDED\).*\[(.*)\]/g), ([, name = '']) => name);
-    const packages = needed.filter((name) => !OF_LIBC.test(name)).map((name) => PACKAGE[name] ?? name);
+    const packages = needed.flatMap((name) => {
+      const known = LIBRARIES.find(([pattern]) => pattern.test(name));
+      return known ? (known[1] ?? []) : name;
+    });
     expect(packages.length).toBeGreaterThan(1);
     const recipe = textOf('src/packaging/container/Containerfile');
     for (const name of packages) expect(recipe).toContain(` ${name} `);
-  });
-});
+  },
+);
 
 describe('the containers', () => {
   const Compose = v.object({
@@ -136,12 +136,7 @@ describe('the workflows', () => {
   test('install packages only where they may read and nothing else', () => {
     const installing = jobs.filter((job) => job.steps.some(({ run = '' }) => /npm ci|\.ci\/run/.test(run)));
     expect(installing).toHaveLength(4);
-    expect(installing.map(({ permissions }) => permissions)).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect(installing.filter(({ permissions }) => permissions !== undefined)).toEqual([]);
   });
 
   test('find the words of the changelog about a version', () => {
@@ -163,47 +158,28 @@ describe('the workflows', () => {
 
 describe('a commit that can be released', () => {
   const url = 'https://github.com/octo/slices-conn';
-  const fit = {
-    manifest: { version: '1.0.0', repository: { url }, homepage: url, bugs: { url } },
-    lock: { version: '1.0.0' },
-    changelog: '# Changelog\n\n## [1.0.0] - 2026-12-01\n',
-    changes: '',
-  };
+  const manifest = { version: '1.0.0', repository: { url }, homepage: url, bugs: { url } };
+  const changelog = '# Changelog\n\n## [1.0.0] - 2026-12-01\n';
+  const fit = { manifest, lock: { version: '1.0.0' }, changelog, changes: '' };
   const { homepage } = JSON.parse(textOf('package.json'));
+  const version = '1.0.0-rc.1';
+  const early = { version, lock: { version }, changelog: `## [${version}] - 2026-12-01\n` };
 
   test('has an address, a tag that is its version, words in the changelog, and no changes', () => {
     expect(releaseFaults('v1.0.0', fit)).toEqual([]);
   });
 
-  test.each([
-    ['without a repository', { manifest: { ...fit.manifest, repository: undefined } }, 'repository.url'],
-    ['with the placeholder', { manifest: { ...fit.manifest, homepage } }, 'homepage'],
-    ['of another version in its lock', { lock: { version: '0.1.0' } }, 'package-lock.json has version 0.1.0'],
-    ['of which the changelog does not tell', { changelog: '## [0.9.0] - 2026-12-01\n' }, '## [1.0.0] - DATE'],
-    [
-      'whose day the changelog does not have',
-      { changelog: '## [1.0.0] - unreleased\n' },
-      '## [1.0.0] - DATE',
-    ],
-    ['with changes', { changes: ' M src/entry.ts\n' }, ' M src/entry.ts'],
-  ])('is not one %s', (_, other, named) => {
-    expect(releaseFaults('v1.0.0', { ...fit, ...other })).toEqual([expect.stringContaining(named)]);
-  });
-
-  test('is not one before a release', () => {
-    const version = '1.0.0-rc.1';
-    const early = {
-      manifest: { ...fit.manifest, version },
-      lock: { version },
-      changelog: `## [${version}] - 2026-12-01\n`,
-    };
-    expect(releaseFaults(`v${version}`, { ...fit, ...early })).toEqual([
-      expect.stringContaining('pre-release'),
-    ]);
-  });
-
-  test('is not one of another tag', () => {
-    expect(releaseFaults('v1.0.1', fit)).toEqual([expect.stringContaining('v1.0.1')]);
+  test.each<[string, string, Partial<typeof fit>, tag?: string]>([
+    ['without a repository', 'repository.url', { manifest: { ...manifest, repository: { url: '' } } }],
+    ['with the placeholder', 'homepage', { manifest: { ...manifest, homepage } }],
+    ['of another version in its lock', 'package-lock.json has version 0.1.0', { lock: { version: '0.1.0' } }],
+    ['of which the changelog does not tell', '## [1.0.0] - DATE', { changelog: '## [0.9.0] - 2026-12-01\n' }],
+    ['whose day it does not have', '## [1.0.0] - DATE', { changelog: '## [1.0.0] - unreleased\n' }],
+    ['with changes', ' M src/entry.ts', { changes: ' M src/entry.ts\n' }],
+    ['before a release', 'pre-release', { ...early, manifest: { ...manifest, version } }, `v${version}`],
+    ['of another tag', 'v1.0.1', {}, 'v1.0.1'],
+  ])('is not one %s: %s', (_, named, other, tag = 'v1.0.0') => {
+    expect(releaseFaults(tag, { ...fit, ...other })).toEqual([expect.stringContaining(named)]);
   });
 });
 
@@ -211,75 +187,59 @@ describe('a commit that can be released', () => {
 const registry = spawnSync('npm', ['view', 'node', 'name', '--fetch-retries=0'], { encoding: 'utf8' });
 
 test.skipIf(registry.status !== 0)('the registry has the checkout’s Node.js for every platform', () => {
-  const missing = Object.values(NODE_PROGRAMS).filter(({ name }) => {
+  const missing = Object.values(NODE_PROGRAMS).filter(([name]) => {
     const asked = spawnSync('npm', ['view', `${name}@${NODE_RELEASE}`, 'version'], { encoding: 'utf8' });
     return asked.stdout.trim() !== NODE_RELEASE;
   });
   expect(missing).toEqual([]);
 });
 
-describe('the licences', () => {
-  test('are found by the path of a module, as every system writes it', () => {
-    expect(packageFolder('/a/node_modules/@hono/node-server/dist/index.mjs')).toBe(
-      '/a/node_modules/@hono/node-server',
-    );
-    expect(packageFolder('C:\\a\\node_modules\\pg\\node_modules\\pg-types\\index.js')).toBe(
-      'C:\\a\\node_modules\\pg\\node_modules\\pg-types',
-    );
-    expect(packageFolder('\0/a/node_modules/pg/lib/index.js')).toBe('/a/node_modules/pg');
-    expect(packageFolder('/a/src/index.ts')).toBeUndefined();
-  });
-
-  test('have each file that must go along, and the text where a package leaves it out', () => {
-    const [swagger, compose] = ['swagger-ui-dist', 'koa-compose'].map((name) =>
-      join(root, 'node_modules', name),
-    );
-    const text = noticesOf([swagger ?? '', compose ?? '']);
-    for (const part of [
-      'Apache License',
-      'SmartBear',
-      'react.production.min.js',
-      'Permission is hereby granted',
-    ]) {
-      expect(text).toContain(part);
-    }
-  });
+test.each([
+  ['/a/node_modules/@hono/node-server/dist/index.mjs', '/a/node_modules/@hono/node-server'],
+  [
+    'C:\\a\\node_modules\\pg\\node_modules\\pg-types\\index.js',
+    'C:\\a\\node_modules\\pg\\node_modules\\pg-types',
+  ],
+  ['\0/a/node_modules/pg/lib/index.js', '/a/node_modules/pg'],
+  ['/a/src/index.ts', undefined],
+])('the package of %j is found by its path, as every system writes it', (path, found) => {
+  expect(packageFolder(path)).toBe(found);
 });
 
-describe('the archives', () => {
-  const files = [
-    { path: 'bin/slices-conn', content: 'program', runs: true },
-    { path: 'LICENSE', content: { file: join(root, 'LICENSE') } },
-  ];
-
-  test.each(['tar.gz', 'zip'])(
-    '%s has all files below its own folder, and twice the same bytes',
-    (extension) => {
-      const path = join(folder, `slices-conn-1-any.${extension}`);
-      const bytes = [1, 2].map(() => {
-        writeArchive(path, folder, files);
-        return readFileSync(path);
-      });
-      expect(bytes[0]?.equals(bytes[1] ?? Buffer.of())).toBe(true);
-      const listed = extension === 'zip' ? ['unzip', '-Z1', path] : ['tar', 'tzf', path];
-      if (!has(listed[0] ?? '')) return;
-      const names = execFileSync(listed[0] ?? '', listed.slice(1), { encoding: 'utf8' }).split('\n');
-      expect(names).toEqual(
-        expect.arrayContaining(['slices-conn-1-any/bin/slices-conn', 'slices-conn-1-any/LICENSE']),
-      );
-    },
-  );
+test('the licences have each file that must go along, and the text where a package leaves it out', () => {
+  const text = noticesOf(['swagger-ui-dist', 'koa-compose'].map((name) => join(root, 'node_modules', name)));
+  const parts = ['Apache License', 'SmartBear', 'react.production.min.js', 'Permission is hereby granted'];
+  expect(parts.filter((part) => !text.includes(part))).toEqual([]);
 });
+
+test.each([
+  ['tar.gz', 'tar', 'tzf'],
+  ['zip', 'unzip', '-Z1'],
+])(
+  'an archive %s has all files below its own folder, and twice the same bytes',
+  (extension, program, flag) => {
+    const path = join(folder, `slices-conn-1-any.${extension}`);
+    const [first, second] = [1, 2].map(() => {
+      writeArchive(path, folder, [
+        { path: 'bin/slices-conn', content: 'program', runs: true },
+        { path: 'LICENSE', content: { file: join(root, 'LICENSE') } },
+      ]);
+      return readFileSync(path, 'base64');
+    });
+    expect(first).toBe(second);
+    if (!has(program)) return;
+    const names = execFileSync(program, [flag, path], { encoding: 'utf8' }).split('\n');
+    for (const name of ['bin/slices-conn', 'LICENSE']) expect(names).toContain(`slices-conn-1-any/${name}`);
+  },
+);
 
 test.skipIf(!has('man')).each(['C', 'C.UTF-8'])(
   'the page of the manual has every command, in %s',
   async (locale) => {
     const file = join(folder, 'slices-conn.1');
     writeFileSync(file, await manualPage('1.0.0'));
-    const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', file], {
-      encoding: 'utf8',
-      env: { ...process.env, LC_ALL: locale, MANWIDTH: '100' },
-    });
+    const env = { ...process.env, LC_ALL: locale, MANWIDTH: '100' };
+    const { stdout, stderr } = spawnSync('man', ['--warnings', '-l', file], { encoding: 'utf8', env });
     expect(stderr).toBe('');
     for (const part of ['slices-conn reserve', '--bandwidth', 'SLICES_CONN_USER_TOKEN'])
       expect(stdout).toContain(part);

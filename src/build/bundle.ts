@@ -51,7 +51,19 @@ async function bundlePage(dist: string): Promise<void> {
     // The page uses pure functions of contract/ beside schemas: without these words all schemas and valibot came with them.
     treeshake: {
       ...{ propertyReadSideEffects: false, moduleSideEffects: false },
-      manualPureFunctions: ['v', 'extension', 'requestInstant', 'requestSite'],
+      manualPureFunctions: [
+        ...[
+          'v',
+          'extension',
+          'requestInstant',
+          'requestSite',
+          'requestSites',
+          'idOf',
+          'countFrom',
+          'describedText',
+        ],
+        ...['fact', 'factAt', 'factSites', 'factCount'],
+      ],
     },
   });
   const land = JSON.stringify(drawLand());

@@ -7,58 +7,21 @@ import type { Plugin } from 'rolldown';
 /** The checkout. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The members of package.json that the build and the release need. */
-export interface Manifest extends Pick<PackageFacts, 'version' | 'description' | 'license'> {
-  repository: { url: string };
-  homepage: string;
-  bugs: { url: string };
-  /** The files and folders that npm puts into the package. */
-  files: readonly string[];
-  dependencies?: Readonly<Record<string, string>>;
-  /** `node` is the release of Node.js that the checkout uses. */
-  devDependencies: Readonly<Record<string, string>> & { node: string };
-  scripts?: unknown;
-  allowScripts?: unknown;
-}
-
 /** package.json. */
-export const MANIFEST: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+export { default as MANIFEST } from '../../package.json' with { type: 'json' };
 
 /** Packages of which files are copied, beside those whose code is bundled. */
 const COPIED = ['swagger-ui-dist', 'world-atlas'].map((name) => join(ROOT, 'node_modules', name));
-
-/** The facts in a package's own file. */
-export interface PackageFacts {
-  name: string;
-  version: string;
-  /** An SPDX expression. */
-  license: string;
-  description: string;
-  author?: string | { name: string };
-}
 
 /** Gathers the folders of the packages whose code goes into a bundle. */
 export function packagesUsed(found: Set<string>): Plugin {
   return {
     name: 'packages-used',
     generateBundle(_options, bundle) {
-      for (const chunk of Object.values(bundle)) {
-        if (chunk.type !== 'chunk') continue;
-        for (const id of chunk.moduleIds) {
-          const folder = packageFolder(id);
-          if (folder !== undefined) found.add(folder);
-        }
-      }
+      const modules = Object.values(bundle).flatMap((made) => (made.type === 'chunk' ? made.moduleIds : []));
+      for (const folder of modules.map(packageFolder)) if (folder !== undefined) found.add(folder);
     },
   };
-}
-
-/** Reads the facts of a package from its own file. @param folder of the package */
-export function packageFacts(folder: string): PackageFacts {
-  const { name, version, license, description, author }: PackageFacts = JSON.parse(
-    readFileSync(join(folder, 'package.json'), 'utf8'),
-  );
-  return { name, version, license, description, author };
 }
 
 /** All packages in a product, in order of their folders. @param bundled those whose code is in it */
@@ -92,8 +55,13 @@ export function noticesOf(folders: readonly string[]): string {
 /** The line between two packages' texts. */
 export const RULE = `\n${'-'.repeat(78)}\n\n`;
 
+/** The facts in a package's own file; its licence is an SPDX expression. */
+type PackageFacts = Record<'name' | 'version' | 'license', string> & { author?: string | { name: string } };
+
 function noticeOf(folder: string): string {
-  const { name, version, license, author } = packageFacts(folder);
+  const { name, version, license, author }: PackageFacts = JSON.parse(
+    readFileSync(join(folder, 'package.json'), 'utf8'),
+  );
   const files = readdirSync(folder).filter((entry) => LEGAL.test(entry));
   const texts = files.toSorted().map((file) => readFileSync(join(folder, file), 'utf8').trim());
   if (texts.length === 0) {

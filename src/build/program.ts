@@ -69,25 +69,17 @@ const filesOf = (kind: keyof typeof OUTSIDE): Plugin => ({
       : null,
 });
 
-/** A module in the place of another that takes long to load. */
-interface StandIn {
-  source: RegExp;
-  /** Whose imports are meant. */
-  importer: RegExp;
-  code: string;
-}
-
 const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
 
-/** Stand-ins for imports of packages that this program does not need. */
-const STAND_INS: readonly StandIn[] = [
+/** Modules in the place of others that take long to load, and whose work this program does not need; and whose imports are meant. */
+const STAND_INS: readonly [source: RegExp, importer: RegExp, code: string][] = [
   // For sub-commands that are programs of their own: this program has none.
-  { source: /^node:child_process$/, importer: /[\\/]commander[\\/]/, code: 'export default {};' },
+  [/^node:child_process$/, /[\\/]commander[\\/]/, 'export default {};'],
   // Of undici, what the transport uses: its index loads a `fetch`, web sockets, caches and mocks too.
-  {
-    source: /^undici$/,
-    importer: /[\\/]src[\\/]client[\\/]transport\.ts$/,
-    code: `import Agent from 'undici/lib/dispatcher/agent.js';
+  [
+    /^undici$/,
+    /[\\/]src[\\/]client[\\/]transport\.ts$/,
+    `import Agent from 'undici/lib/dispatcher/agent.js';
       import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
       import EnvHttpProxyAgent from 'undici/lib/dispatcher/env-http-proxy-agent.js';
       import connect from 'undici/lib/api/api-connect.js';
@@ -96,29 +88,25 @@ const STAND_INS: readonly StandIn[] = [
       Object.assign(Dispatcher.prototype, { connect, request });
       const interceptors = { retry };
       export { Agent, EnvHttpProxyAgent, interceptors };`,
-  },
+  ],
   // Bodies are text or bytes.
-  { source: /[\\/]web[\\/](?:fetch|webidl)\b/, importer: IN_UNDICI, code: 'module.exports = {};' },
+  [/[\\/]web[\\/](?:fetch|webidl)\b/, IN_UNDICI, 'module.exports = {};'],
   // Node's default, and the class of a body that is not sent here.
-  {
-    source: /^node:http$/,
-    importer: IN_UNDICI,
-    code: 'module.exports = { maxHeaderSize: 16_384, IncomingMessage: class {} };',
-  },
+  [/^node:http$/, IN_UNDICI, 'module.exports = { maxHeaderSize: 16_384, IncomingMessage: class {} };'],
   // The transport speaks HTTP/1.1.
-  { source: /^node:http2$/, importer: IN_UNDICI, code: 'module.exports = { constants: {} };' },
+  [/^node:http2$/, IN_UNDICI, 'module.exports = { constants: {} };'],
 ];
 
 /** Lets a program start sooner: puts {@link STAND_INS} into its bundle. */
 const standIns: Plugin = {
   name: 'stand-ins',
   resolveId(source, importer = '') {
-    const index = STAND_INS.findIndex((each) => each.source.test(source) && each.importer.test(importer));
+    const index = STAND_INS.findIndex((each) => each[0].test(source) && each[1].test(importer));
     if (index >= 0) return `\0stand-in-${index}`;
     return importer.startsWith('\0stand-in-') ? join(ROOT, 'node_modules', source) : null;
   },
   load(id) {
     const [, index] = /^\0stand-in-(\d+)$/.exec(id) ?? [];
-    return index === undefined ? null : (STAND_INS[Number(index)]?.code ?? null);
+    return index === undefined ? null : (STAND_INS[Number(index)]?.[2] ?? null);
   },
 };

@@ -1,12 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { MANIFEST, type Manifest, ROOT } from './packages.ts';
+import { MANIFEST, ROOT } from './packages.ts';
 
 /** The files and facts that a release checks. */
 interface Checkout {
   /** package.json. */
-  manifest: Pick<Manifest, 'version'> & Partial<Pick<Manifest, 'repository' | 'homepage' | 'bugs'>>;
+  manifest: { version: string; repository?: { url: string }; homepage?: string; bugs?: { url: string } };
   /** package-lock.json. */
   lock: { version?: string };
   /** In the form of keepachangelog.com. */
@@ -23,33 +23,30 @@ interface Checkout {
  */
 export function releaseFaults(tag: string, { manifest, lock, changelog, changes }: Checkout): string[] {
   const { version, repository, homepage, bugs } = manifest;
-  const faults: string[] = [];
-  const addresses = { 'repository.url': repository?.url, homepage, 'bugs.url': bugs?.url };
-  for (const [name, address] of Object.entries(addresses)) {
-    if (address === undefined || address.includes('repository.invalid')) {
-      faults.push(
-        `package.json has no ${name}: set it to this repository's, such as git+https://github.com/OWNER/NAME.git; provenance needs it.`,
-      );
-    }
-  }
-  if (tag !== `v${version}`) {
-    faults.push(`The tag is ${tag}, and package.json has version ${version}: they must be the same.`);
-  }
-  if (version.includes('-')) {
-    faults.push(`package.json has version ${version}: npm would give a pre-release out as the latest.`);
-  }
-  if (lock.version !== version) {
-    faults.push(
+  const addresses = Object.entries({ 'repository.url': repository?.url, homepage, 'bugs.url': bugs?.url });
+  const missing = addresses.filter(([, address]) => !address || address.includes('repository.invalid'));
+  const isNamed = changelog.split('\n').some((line) => line.startsWith(`## [${version}] - 2`));
+  const faults: readonly (readonly [isThere: boolean, fault: string])[] = [
+    ...missing.map(([name]) => {
+      const fault = `package.json has no ${name}: set it to this repository's, such as git+https://github.com/OWNER/NAME.git; provenance needs it.`;
+      return [true, fault] as const;
+    }),
+    [
+      tag !== `v${version}`,
+      `The tag is ${tag}, and package.json has version ${version}: they must be the same.`,
+    ],
+    [
+      version.includes('-'),
+      `package.json has version ${version}: npm would give a pre-release out as the latest.`,
+    ],
+    [
+      lock.version !== version,
       `package-lock.json has version ${lock.version}, and package.json ${version}: npm install sets it.`,
-    );
-  }
-  if (!changelog.split('\n').some((line) => line.startsWith(`## [${version}] - 2`))) {
-    faults.push(`CHANGELOG.md has no "## [${version}] - DATE": put the day there, in place of "unreleased".`);
-  }
-  if (changes !== '') {
-    faults.push(`The checkout has changes that are not committed:\n${changes.trimEnd()}`);
-  }
-  return faults;
+    ],
+    [!isNamed, `CHANGELOG.md has no "## [${version}] - DATE": put the day there, in place of "unreleased".`],
+    [changes !== '', `The checkout has changes that are not committed:\n${changes.trimEnd()}`],
+  ];
+  return faults.flatMap(([isThere, fault]) => (isThere ? [fault] : []));
 }
 
 if (import.meta.main) {

@@ -1,6 +1,14 @@
 import * as v from 'valibot';
 import { DAY, WEEK } from './durations.ts';
-import { Instant, ReplyInstant, RequestDuration, requestInstant, SiteName } from './fields.ts';
+import {
+  countFrom,
+  Instant,
+  NextCursor,
+  ReplyInstant,
+  RequestDuration,
+  requestInstant,
+  SiteName,
+} from './fields.ts';
 import { describeInput } from './instants.ts';
 import { MAX_POINTS, MAX_ROUTE_ITEMS } from './request-limits.ts';
 import { ASKED_ROUTE, RequestBandwidth } from './reservation.ts';
@@ -75,25 +83,17 @@ export const SlotsQuery = v.object({
   duration: RequestDuration,
 });
 
-const freeMbps = v.pipe(v.number(), v.integer(), v.minValue(0));
-
 /** A part of a window, and what of the link is free in it. Aggregates only: nothing says who holds the rest. */
 export const AvailablePart = v.object({
   start_date: Instant,
   end_date: Instant,
-  bandwidth: v.pipe(freeMbps, v.description('Mbps that are free throughout the part.')),
-  bandwidth_max: v.pipe(freeMbps, v.description('Mbps that are free at best, for some of the part.')),
-  vlans: v.pipe(
-    v.number(),
-    v.integer(),
-    v.minValue(0),
-    v.description(
-      'The fewest free VLAN tags at any instant of the part, at the place of the link that has the fewest. One tag that is free throughout may still be missing.',
-    ),
+  bandwidth: countFrom(0, 'Mbps that are free throughout the part.'),
+  bandwidth_max: countFrom(0, 'Mbps that are free at best, for some of the part.'),
+  vlans: countFrom(
+    0,
+    'The fewest free VLAN tags at any instant of the part, at the place of the link that has the fewest. One tag that is free throughout may still be missing.',
   ),
-  route: v.optional(
-    v.pipe(v.number(), v.integer(), v.minValue(0), v.description('The index of its route in `routes`.')),
-  ),
+  route: v.optional(countFrom(0, 'The index of its route in `routes`.')),
 });
 /** See {@link AvailablePart}. */
 export type AvailablePart = v.InferOutput<typeof AvailablePart>;
@@ -102,7 +102,7 @@ export type AvailablePart = v.InferOutput<typeof AvailablePart>;
 export const Availability = v.object({
   site1: SiteName,
   site2: SiteName,
-  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Capacity of the link in Mbps.')),
+  bandwidth: countFrom(1, 'Capacity of the link in Mbps.'),
   start_date: Instant,
   end_date: Instant,
   exact: v.pipe(
@@ -121,7 +121,7 @@ export const Availability = v.object({
       ),
     ),
   ),
-  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
+  nextCursor: NextCursor,
 });
 /** See {@link Availability}. */
 export type Availability = v.InferOutput<typeof Availability>;
@@ -154,7 +154,7 @@ export type Slot = v.InferOutput<typeof Slot>;
 /** When a reservation of some bandwidth and duration can start: the reply of `GET …/links/{site1}/{site2}/slots` (extension). */
 export const SlotList = v.object({
   items: v.pipe(v.array(Slot), v.description('In order. No start outside of them fits.')),
-  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
+  nextCursor: NextCursor,
 });
 
 /** The list as the client reads it; see {@link AvailabilityReply}. */
@@ -166,12 +166,7 @@ export const SlotListReply = v.object({
 /** A route between two sites, and what it can carry where nothing is held. */
 export const RouteItem = v.object({
   sites: v.pipe(v.array(SiteName), v.description('All sites that it passes, from one end to the other.')),
-  bandwidth: v.pipe(
-    v.number(),
-    v.integer(),
-    v.minValue(1),
-    v.description("Its narrowest link's capacity in Mbps."),
-  ),
+  bandwidth: countFrom(1, "Its narrowest link's capacity in Mbps."),
   by_default: v.optional(
     v.pipe(
       v.boolean(),

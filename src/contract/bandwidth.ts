@@ -13,21 +13,19 @@ const FACTOR = { M: 1, G: 1000, T: 1_000_000 } as const;
  * @throws Failure `usage` for another form, or a fraction of 1 Mbps
  */
 export function parseBandwidth(text: string): number {
+  const wrong = (why: string) => wronglyTyped(text, 'a bandwidth', why);
   const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:b(?:its?)?(?:ps|\/s)?)?)?$/i.exec(
     withDecimalPoint(text.trim()),
   );
   if (match && /B(?!IT)/.test(text.replace(/bit/i, 'BIT'))) {
-    throw wrong(text, 'B is a byte, of 8 bits: write 1 GB/s as 8G.');
+    throw wrong('B is a byte, of 8 bits: write 1 GB/s as 8G.');
   }
-  if (!match) throw wrong(text, 'Write it as 100 (Mbps), 100M, 1G or 2.5G.');
+  if (!match) throw wrong('Write it as 100 (Mbps), 100M, 1G or 2.5G.');
   const [, whole = '', fraction = '', unit = 'M'] = match;
-  // In integers: 1.1 * 1000 is not 1100 in floating point.
-  const scaled = BigInt(whole + fraction) * BigInt(FACTOR[unit.toUpperCase() as keyof typeof FACTOR]);
-  const divisor = 10n ** BigInt(fraction.length);
-  if (scaled % divisor !== 0n) throw wrong(text, 'It must be a whole number of Mbps.');
-  const mbps = scaled / divisor;
-  if (mbps < 1n) throw wrong(text, 'It must be at least 1 Mbps.');
-  if (mbps > BigInt(MAX_BANDWIDTH)) throw wrong(text, 'It is more than any link has.');
+  const mbps = scaled(whole, fraction, BigInt(FACTOR[unit.toUpperCase() as keyof typeof FACTOR]));
+  if (mbps === undefined) throw wrong('It must be a whole number of Mbps.');
+  if (mbps < 1n) throw wrong('It must be at least 1 Mbps.');
+  if (mbps > BigInt(MAX_BANDWIDTH)) throw wrong('It is more than any link has.');
   return Number(mbps);
 }
 
@@ -57,9 +55,17 @@ export function bandwidthWord(mbps: number): string {
   return mbps >= 1000 ? `${mbps / 1000}G` : `${mbps}M`;
 }
 
-function wrong(text: string, why: string): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is not a bandwidth.`, {
-    why,
-    fix: '--help',
-  });
+/**
+ * A decimal number times a factor; undefined where that is not whole. In integers: 1.1 * 1000 is not 1100 in floating point.
+ *
+ * @param fraction the digits behind the point
+ */
+export function scaled(whole: string, fraction: string, factor: bigint): bigint | undefined {
+  const [product, divisor] = [BigInt(whole + fraction) * factor, 10n ** BigInt(fraction.length)];
+  return product % divisor === 0n ? product / divisor : undefined;
+}
+
+/** The failure of a typed value. @param kind such as `a bandwidth` */
+export function wronglyTyped(text: string, kind: string, why: string, fix = '--help'): Failure {
+  return new Failure('usage', `${JSON.stringify(text)} is not ${kind}.`, { why, fix });
 }

@@ -42,8 +42,6 @@ export const BatchRequest = v.object({
   ),
   tokens,
 });
-/** See {@link BatchRequest}. */
-export type BatchRequest = v.InferInput<typeof BatchRequest>;
 
 /** The results of a batch, in the order of its items. */
 export const BatchResults = v.object({

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { DAY } from './durations.ts';
-import { Instant, ReplyInstant, requestInstant, UserId } from './fields.ts';
+import { describedText, Instant, ReplyInstant, requestInstant, UserId } from './fields.ts';
 
 /** The client for machines, whose refresh tokens are kept as secrets of CI jobs (cli/README.md, "Commands"). */
 export const CI_CLIENT_ID = 'slices-conn-ci';
@@ -105,14 +105,12 @@ export const CiRuleRequest = v.pipe(
     'ref must be in full, such as refs/heads/main.',
   ),
 );
-/** See {@link CiRuleRequest}. */
-export type CiRuleRequest = v.InferOutput<typeof CiRuleRequest>;
 /** The same as it travels. */
 export type CiRuleRequestBody = v.InferInput<typeof CiRuleRequest>;
 
 /** Whose jobs act for whom in an experiment, until when (extension of the reference server). */
 export const CiRule = v.object({
-  id: v.pipe(v.string(), v.description('Names the rule: 16 hexadecimal digits.')),
+  id: describedText('Names the rule: 16 hexadecimal digits.'),
   ci,
   repository: v.string(),
   ref: v.nullable(v.string()),
@@ -122,7 +120,7 @@ export const CiRule = v.object({
     v.nullable(v.string()),
     v.description("The repository's id, as its first job has said it; null before. Another id is refused."),
   ),
-  issuer: v.pipe(v.string(), v.description("The `iss` of the jobs' ID tokens.")),
+  issuer: describedText("The `iss` of the jobs' ID tokens."),
   user: v.pipe(UserId, v.description('Who the jobs act as: who added the rule.')),
   user_name: v.string(),
   created_at: Instant,

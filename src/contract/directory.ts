@@ -1,32 +1,23 @@
 import * as v from 'valibot';
-import { ExperimentId, Instant, ProjectId, ReplyInstant, requestInstant } from './fields.ts';
+import { describedText, ExperimentId, Instant, ProjectId, ReplyInstant, requestInstant } from './fields.ts';
 
 /** The longest name of an experiment, in characters. */
 export const MAX_NAME = 64;
 
-const role = v.pipe(v.string(), v.description("The caller's role: lead, admin, member or viewer."));
+const role = describedText("The caller's role: lead, admin, member or viewer.");
+
+const name = v.string();
+const description = v.string();
+const lasting = { created_at: Instant, expires_at: Instant };
 
 /** A project as the portal lists it (contract/README.md, "Project record"). */
-export const Project = v.object({
-  id: ProjectId,
-  name: v.string(),
-  description: v.string(),
-  role,
-  created_at: Instant,
-  expires_at: Instant,
-});
+export const Project = v.object({ id: ProjectId, name, description, role, ...lasting });
 /** See {@link Project}. */
 export type Project = v.InferOutput<typeof Project>;
 
 /** An experiment as the portal lists it (contract/README.md, "Experiment record"). Ends no later than its project. */
 export const Experiment = v.object({
-  id: ExperimentId,
-  name: v.string(),
-  description: v.string(),
-  project_id: ProjectId,
-  role,
-  created_at: Instant,
-  expires_at: Instant,
+  ...{ id: ExperimentId, name, description, project_id: ProjectId, role, ...lasting },
 });
 /** See {@link Experiment}. */
 export type Experiment = v.InferOutput<typeof Experiment>;
@@ -44,26 +35,16 @@ const time = v.fallback(ReplyInstant, '');
  * should be is an empty text, and hides nothing else (THREATS.md 67).
  */
 export const ProjectReply = v.object({
-  id: v.pipe(v.string(), v.nonEmpty()),
-  name: text,
-  description: text,
-  role: text,
-  created_at: time,
-  expires_at: time,
+  ...{ id: v.pipe(v.string(), v.nonEmpty()), name: text, description: text, role: text },
+  ...{ created_at: time, expires_at: time },
 });
 /** An experiment as the client reads it from any portal: only its id is sure (contract/README.md, "Project record"). */
-export const ExperimentReply = v.object({
-  ...ProjectReply.entries,
-  project_id: text,
-});
+export const ExperimentReply = v.object({ ...ProjectReply.entries, project_id: text });
 
 /** A user's login, as its identity provider lists it (extension of the reference server; cli/README.md, "Commands"). */
 export const LoginSession = v.object({
-  id: v.pipe(v.string(), v.description('Names the login: 16 hexadecimal digits.')),
-  client_id: v.pipe(
-    v.string(),
-    v.description('The program that logged in, such as `slices-conn-ci` for a machine.'),
-  ),
+  id: describedText('Names the login: 16 hexadecimal digits.'),
+  client_id: describedText('The program that logged in, such as `slices-conn-ci` for a machine.'),
   created_at: Instant,
   last_used_at: v.pipe(Instant, v.description('When it gave an access token last.')),
   expires_at: v.pipe(

@@ -11,7 +11,15 @@ export const DAY = 24 * HOUR;
 /** Milliseconds of seven days of 24 hours. */
 export const WEEK = 7 * DAY;
 
-const ISO = /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/;
+/** From weeks to seconds. */
+const SIZES = [WEEK, DAY, HOUR, MINUTE, SECOND];
+const ISO = /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d{1,3})?)S)?)?$/;
+
+/** The length of so many weeks to seconds, in milliseconds; undefined where it can't be counted exactly. */
+function lengthOf(counts: readonly (string | undefined)[]): number | undefined {
+  const length = Math.round(SIZES.reduce((sum, size, at) => sum + Number(counts[at] ?? 0) * size, 0));
+  return Number.isSafeInteger(length) ? length : undefined;
+}
 
 /**
  * The milliseconds of an ISO 8601 duration in weeks, days (of 24 h), hours, minutes and seconds, such as `PT2H` or
@@ -22,13 +30,7 @@ const ISO = /^P(?!$)(?:(\d+)W)?(?:(\d+)D)?(?:T(?!$)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+
  */
 export function readIsoDuration(text: string): number | undefined {
   const match = ISO.exec(text);
-  if (!match) return undefined;
-  const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = match
-    .slice(1, 6)
-    .map((part) => Number(part ?? 0));
-  const fraction = Number((match[6] ?? '').padEnd(3, '0'));
-  const length = weeks * WEEK + days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND + fraction;
-  return Number.isSafeInteger(length) ? length : undefined;
+  return match ? lengthOf(match.slice(1)) : undefined;
 }
 
 /**
@@ -70,9 +72,7 @@ export function readTypedDuration(text: string): number | undefined {
   const counts = TYPED.exec(typed.replace(/h ?([0-5]\d)$/i, 'h$1m'))?.slice(1);
   const last = counts?.findLastIndex((count) => count !== undefined);
   if (!counts || counts.some((count, at) => at !== last && count?.includes('.'))) return undefined;
-  const sizes = [WEEK, DAY, HOUR, MINUTE, SECOND];
-  const length = Math.round(sizes.reduce((sum, size, at) => sum + Number(counts[at] ?? 0) * size, 0));
-  return Number.isSafeInteger(length) ? length : undefined;
+  return lengthOf(counts);
 }
 
 /**
@@ -87,22 +87,30 @@ export function secondsIn(text: string): number {
   return length >= SECOND ? length / SECOND : Number.NaN;
 }
 
+/** Each unit with its letter, as it is typed, and its sign. */
+const UNITS = [
+  [DAY, 'd', 'd'],
+  [HOUR, 'h', 'h'],
+  [MINUTE, 'm', 'min'],
+  [SECOND, 's', 's'],
+] as const;
+
+/** How often each of {@link UNITS} is in a duration. */
+function inUnits(milliseconds: number): { count: number; letter: string; sign: string }[] {
+  let rest = milliseconds;
+  return UNITS.map(([size, letter, sign]) => {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    return { count, letter, sign };
+  });
+}
+
 /** A duration as it is typed; undefined where it has a part of a second. @example durationWord(9_000_000) // '2h30m' */
 export function durationWord(milliseconds: number): string | undefined {
   if (milliseconds < SECOND || milliseconds % SECOND !== 0) return undefined;
-  let rest = milliseconds;
-  const units = [
-    [DAY, 'd'],
-    [HOUR, 'h'],
-    [MINUTE, 'm'],
-    [SECOND, 's'],
-  ] as const;
-  const parts = units.map(([size, unit]) => {
-    const count = Math.floor(rest / size);
-    rest -= count * size;
-    return count > 0 ? `${count}${unit}` : '';
-  });
-  return parts.join('');
+  return inUnits(milliseconds)
+    .map(({ count, letter }) => (count > 0 ? `${count}${letter}` : ''))
+    .join('');
 }
 
 /**
@@ -111,20 +119,9 @@ export function durationWord(milliseconds: number): string | undefined {
  * @example formatDuration(9_000_000) // '2 h 30 min'
  */
 export function formatDuration(milliseconds: number): string {
-  const units = [
-    [DAY, 'd'],
-    [HOUR, 'h'],
-    [MINUTE, 'min'],
-    [SECOND, 's'],
-  ] as const;
-  let rest = Math.max(0, Math.round(milliseconds / SECOND)) * SECOND;
-  const parts: string[] = [];
-  for (const [size, name] of units) {
-    const count = Math.floor(rest / size);
-    if (count > 0) parts.push(`${count} ${name}`);
-    else if (parts.length > 0) break;
-    rest -= count * size;
-    if (parts.length === 2) break;
-  }
-  return parts.length > 0 ? parts.join(' ') : '0 s';
+  const units = inUnits(Math.max(0, Math.round(milliseconds / SECOND)) * SECOND);
+  const largest = units.findIndex(({ count }) => count > 0);
+  if (largest === -1) return '0 s';
+  const shown = units.slice(largest, largest + 2).filter(({ count }) => count > 0);
+  return shown.map(({ count, sign }) => `${count} ${sign}`).join(' ');
 }

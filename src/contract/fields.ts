@@ -16,25 +16,30 @@ const idOf = (kind: IdKind) =>
 
 /** A user's identifier, `user_<host>_<opaque_id>` (contract/README.md, "User token"). */
 export const UserId = idOf('user');
-/** See {@link UserId}. */
-export type UserId = v.InferOutput<typeof UserId>;
 /** A project's identifier, `proj_<host>_<opaque_id>` (contract/README.md, "Project record"). */
 export const ProjectId = idOf('project');
-/** See {@link ProjectId}. */
-export type ProjectId = v.InferOutput<typeof ProjectId>;
 /** An experiment's identifier, `exp_<host>_<opaque_id>` (contract/README.md, "Connectivity reservation"). */
 export const ExperimentId = idOf('experiment');
-/** See {@link ExperimentId}. */
-export type ExperimentId = v.InferOutput<typeof ExperimentId>;
 /** A reservation's identifier, `con_<service_host>_<opaque_id>` (contract/README.md, "Connectivity reservation"). */
 export const ReservationId = idOf('reservation');
-/** See {@link ReservationId}. */
-export type ReservationId = v.InferOutput<typeof ReservationId>;
 
 /** Marks a member that the API as it is given does not name as `x-extension: true` in the API's description. */
 export function extension<Input>(): v.MetadataAction<Input, { readonly 'x-extension': true }> {
   return v.metadata({ 'x-extension': true });
 }
+
+/** A whole number in a body, from `least` on. */
+export const countFrom = (least: number, description: string) =>
+  v.pipe(v.number(), v.integer(), v.minValue(least), v.description(description));
+
+/** A text in a body. */
+export const describedText = (description: string) => v.pipe(v.string(), v.description(description));
+
+/** Where the next page of a list begins. */
+export const NextCursor = v.pipe(
+  v.nullable(v.string()),
+  v.description('Give it as ?cursor= for the next page.'),
+);
 
 /** The name of a reservation, which its user chose: see {@link RESERVATION_NAME}. Extension. */
 export const ReservationName = v.pipe(
@@ -50,8 +55,6 @@ export const ReservationName = v.pipe(
   v.examples(['gent-poznan']),
   extension(),
 );
-/** See {@link ReservationName}. */
-export type ReservationName = v.InferOutput<typeof ReservationName>;
 
 /**
  * The name of a site: a lower-case label of 1 to 63 characters, as in contract/README.md, "Available sites".
@@ -65,8 +68,6 @@ export const SiteName = v.pipe(
   v.description('Site name, from the list of sites.'),
   v.examples(['be-gent1', 'pl-poznan1']),
 );
-/** See {@link SiteName}. */
-export type SiteName = v.InferOutput<typeof SiteName>;
 
 /** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
 export const Instant = v.pipe(
@@ -76,8 +77,6 @@ export const Instant = v.pipe(
   v.description('ISO 8601 UTC timestamp with milliseconds.'),
   v.examples([EXAMPLE_START]),
 );
-/** See {@link Instant}. */
-export type Instant = v.InferOutput<typeof Instant>;
 
 /** A timestamp in any service's reply (contract/README.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
 export const ReplyInstant = v.pipe(

@@ -1,6 +1,3 @@
-import { setBounded } from './bounded-map.ts';
-import { DAY, HOUR, MINUTE, SECOND } from './durations.ts';
-
 const RFC3339 =
   /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))?$/;
 
@@ -40,27 +37,14 @@ export function parseInstant(text: string, zone: ZoneRule = 'required'): number 
   const fields = [year, month, day, hour, minute, second].map(Number);
   const [y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0] = fields;
   const local = Date.UTC(y, mo - 1, d, h, mi, s, Number(fraction.padEnd(3, '0').slice(0, 3)));
-  const check = new Date(local);
   // Date.UTC carries an overflow over (30 February becomes 2 March) and reads years below 100 as 19xx.
-  const exact =
-    check.getUTCFullYear() === y &&
-    check.getUTCMonth() === mo - 1 &&
-    check.getUTCDate() === d &&
-    check.getUTCHours() === h &&
-    check.getUTCMinutes() === mi &&
-    check.getUTCSeconds() === s;
-  if (!exact) return undefined;
+  const named = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+  if (!Number.isFinite(local) || formatInstant(local).slice(0, 19) !== named) return undefined;
   const offset = Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0);
   if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
   const instant = local - (sign === '-' ? -offset : offset) * 60_000;
   return instant < 0 || instant > LAST_INSTANT ? undefined : instant;
 }
-
-/** The most days whose dates are kept. */
-const MOST_DATES = 4096;
-/** The dates of days that were written, as `2026-12-01T`: the platform takes five times as long as the rest of an instant. */
-const DATES = new Map<number, string>();
-const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'));
 
 /**
  * An instant as the services write it: UTC with three digits of milliseconds (contract/README.md, "Connectivity
@@ -70,23 +54,7 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padS
  * @throws RangeError where it is no instant
  */
 export function formatInstant(instant: number): string {
-  const whole = Math.trunc(instant);
-  const day = Math.floor(whole / DAY);
-  const time = whole - day * DAY;
-  const hours = TWO_DIGITS[Math.floor(time / HOUR)];
-  const minutes = TWO_DIGITS[Math.floor(time / MINUTE) % 60];
-  const seconds = TWO_DIGITS[Math.floor(time / SECOND) % 60];
-  return `${dateOf(day)}${hours}:${minutes}:${seconds}.${String(time % SECOND).padStart(3, '0')}Z`;
-}
-
-/** @param day since the Unix epoch */
-function dateOf(day: number): string {
-  const known = DATES.get(day);
-  if (known !== undefined) return known;
-  const text = new Date(day * DAY).toISOString();
-  const date = text.slice(0, text.indexOf('T') + 1);
-  setBounded(DATES, day, date, MOST_DATES);
-  return date;
+  return new Date(instant).toISOString();
 }
 
 /** The abbreviations that are names of zones. The platform takes others too, such as BST, which is Bangladesh's to it. */

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { SiteName } from './fields.ts';
+import { countFrom, SiteName } from './fields.ts';
 import { VlanTag } from './reservation.ts';
 
 /** An inclusive range of VLAN tags, `[from, to]`. */
@@ -18,7 +18,7 @@ export type TagRange = v.InferOutput<typeof TagRange>;
 export const Link = v.object({
   site1: SiteName,
   site2: SiteName,
-  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Capacity in Mbps.')),
+  bandwidth: countFrom(1, 'Capacity in Mbps.'),
   site1_s_tags: TagRange,
   site1_c_tags: TagRange,
   site2_s_tags: TagRange,

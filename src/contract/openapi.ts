@@ -1,24 +1,16 @@
 import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
-import * as v from 'valibot';
-import { BODY_EXAMPLES, PROBLEM_FACTS, REQUEST_EXAMPLES } from './api-examples.ts';
-import { Availability, RouteList, SlotList, UseList } from './availability.ts';
-import { BatchRequest, BatchResults } from './batch.ts';
-import { CiRule, CiRuleList, CiRuleRequest } from './ci-rules.ts';
-import { KeyHistoryDocument, KeySetDocument } from './claims.ts';
+import type * as v from 'valibot';
 import {
-  Experiment,
-  ExperimentList,
-  ExperimentRequest,
-  Project,
-  ProjectList,
-  SessionList,
-} from './directory.ts';
+  BODY_EXAMPLES,
+  PROBLEM_FACTS,
+  PROBLEM_MESSAGES,
+  REQUEST_EXAMPLES,
+  SCHEMAS,
+  type SchemaName,
+} from './api-examples.ts';
 import { ReservationId, SiteName } from './fields.ts';
-import { LinkList } from './links.ts';
 import { PROBLEMS, type ProblemCode } from './problem-codes.ts';
-import { ProblemBody, problemBody } from './problems.ts';
-import { ProtectedResource } from './protected-resource.ts';
-import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
+import { problemBody } from './problems.ts';
 import { WHO_MAY } from './roles.ts';
 import type { Parameter } from './route-parameters.ts';
 import {
@@ -31,44 +23,7 @@ import {
   PROTECTED_RESOURCE_PATH,
   ROUTES,
   type Route,
-  type SchemaName,
 } from './routes.ts';
-
-const ReservationList = v.object({
-  items: v.array(Reservation),
-  nextCursor: v.pipe(v.nullable(v.string()), v.description('Give it as ?cursor= for the next page.')),
-});
-
-/** The answer to a health check that passed. A failed one is a problem body with a status of its own. */
-const Health = v.object({ status: v.pipe(v.literal('ok'), v.description('`ok`.')) });
-
-const SCHEMAS = {
-  Reservation,
-  ReservationRequest: ReservationRequestBody,
-  ReservationUpdate,
-  ReservationList,
-  BatchRequest,
-  BatchResults,
-  LinkList,
-  Availability,
-  UseList,
-  SlotList,
-  RouteList,
-  Project,
-  ProjectList,
-  ExperimentList,
-  Experiment,
-  ExperimentRequest,
-  SessionList,
-  ProtectedResource,
-  CiRule,
-  CiRuleRequest,
-  CiRuleList,
-  KeySetDocument,
-  KeyHistoryDocument,
-  Health,
-  ProblemBody,
-} as const satisfies Record<SchemaName, v.GenericSchema>;
 
 /** Shown above the operations; Markdown. */
 const DESCRIPTION = `Reserve bandwidth and VLANs between two sites for a period.
@@ -80,16 +35,8 @@ To try it here, log in with \`slices-conn login\`, press **Authorize**, and past
 
 Operations, parameters and members with \`x-extension: true\` are not in the specification; another service may lack them.`;
 
-/** Members of the OpenAPI document, as far as this project reads them back. */
-interface OpenApiDocument {
-  openapi: string;
-  info: Record<string, unknown>;
-  servers: { url: string; description: string }[];
-  security: Record<string, string[]>[];
-  tags: Record<string, unknown>[];
-  paths: Record<string, Record<string, unknown>>;
-  components: Record<string, Record<string, unknown>>;
-}
+/** An object of the document; a member that is undefined is left out of its text. */
+type Described = Record<string, unknown>;
 
 /**
  * The OpenAPI 3.1 description of the connectivity service and the portal, made from the route table and the
@@ -97,15 +44,15 @@ interface OpenApiDocument {
  *
  * @param version the package's version
  */
-export function describeApi(version: string): OpenApiDocument {
-  const paths: OpenApiDocument['paths'] = {};
-  for (const [operationId, route] of Object.entries(ROUTES) as [string, Route][]) {
+export function describeApi(version: string): Described {
+  const routes = Object.entries(ROUTES) as [string, Route][];
+  const paths: Record<string, Described> = {};
+  for (const [operationId, route] of routes) {
     const path = documentPath(route);
-    const varying = pathParameters(route);
-    paths[path] ??= varying.length > 0 ? { parameters: varying } : {};
-    paths[path][route.method.toLowerCase()] = operation(operationId, route);
+    const before = paths[path] ?? { parameters: pathParameters(route) };
+    paths[path] = { ...before, [route.method.toLowerCase()]: operation(operationId, route) };
   }
-  const answered = [...new Set(Object.values(ROUTES).flatMap((route) => [...problemsOf(route)]))].toSorted();
+  const answered = [...new Set(routes.flatMap(([, route]) => [...problemsOf(route)]))].toSorted();
   return {
     openapi: '3.1.1',
     info: {
@@ -124,14 +71,12 @@ export function describeApi(version: string): OpenApiDocument {
     ],
     paths,
     components: {
-      schemas: Object.fromEntries(
-        Object.entries(SCHEMAS).map(([name, schema]) => [name, jsonSchema(schema)]),
-      ),
+      schemas: mapped(Object.entries(SCHEMAS), jsonSchema),
       examples: Object.fromEntries(
-        answered.map((code) => [
-          code,
-          { summary: code, value: problemBody([{ code, msg: PROBLEMS[code].example }], PROBLEM_FACTS[code]) },
-        ]),
+        answered.map((code) => {
+          const value = problemBody([{ code, msg: PROBLEM_MESSAGES[code] }], PROBLEM_FACTS[code]);
+          return [code, { summary: code, value }];
+        }),
       ),
       securitySchemes: {
         userToken: {
@@ -152,6 +97,11 @@ export function describeApi(version: string): OpenApiDocument {
   };
 }
 
+/** An object of what is made of each value. */
+function mapped<Value>(entries: readonly [string, Value][], make: (value: Value) => unknown): Described {
+  return Object.fromEntries(entries.map(([name, value]) => [name, make(value)]));
+}
+
 /** Below the one base address. Most generators of clients ignore a `servers` of a path, so the portal's are named in full. */
 function documentPath(route: Route): string {
   const path = route.path
@@ -162,14 +112,14 @@ function documentPath(route: Route): string {
   return route.service === 'portal' ? `/portal${path}` : path;
 }
 
-function jsonSchema(schema: v.GenericSchema): Record<string, unknown> {
+function jsonSchema(schema: v.GenericSchema): Described {
   const { $schema: _, ...rest } = toJsonSchema(schema, {
     target: 'draft-2020-12',
     typeMode: 'input',
     errorMode: 'ignore',
     overrideSchema: ({ jsonSchema: converted }) => asArray(converted),
   });
-  return rest as Record<string, unknown>;
+  return rest as Described;
 }
 
 /** A tuple as an array of a fixed length: generators and linters want `items`, which `prefixItems` lacks. */
@@ -179,35 +129,33 @@ function asArray({ prefixItems, minItems, ...rest }: JsonSchema): JsonSchema | u
   return { ...rest, items: first, minItems: prefixItems.length, maxItems: prefixItems.length };
 }
 
-/** The variable parts of a route's path: an id, the two sites of a link, or the link and one of its lists. */
-function pathParameters(route: Route): Record<string, unknown>[] {
-  const id = route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' };
-  const [site1, site2] = ['be-gent1', 'pl-poznan1'].map((site) => ({
-    ...jsonSchema(SiteName),
-    examples: [site],
-  }));
-  const link = { type: 'string', examples: ['be-gent1~pl-poznan1'] };
-  const list = { type: 'integer', minimum: 0, examples: [0] };
-  const rule = { type: 'string', examples: ['3f9a0c17d2b84e61'] };
-  return Object.entries({ id, site1, site2, link, list, rule })
-    .filter(([name]) => route.path.includes(`{${name}}`))
-    .map(([name, schema]) => ({ name, in: 'path', required: true, schema }));
+/** The variable parts of a route's path; undefined where it has none. */
+function pathParameters(route: Route): Described[] | undefined {
+  const site = jsonSchema(SiteName);
+  const schemas: Described = {
+    id: route.service === 'connectivity' ? jsonSchema(ReservationId) : { type: 'string' },
+    site1: { ...site, examples: ['be-gent1'] },
+    site2: { ...site, examples: ['pl-poznan1'] },
+    link: { type: 'string', examples: ['be-gent1~pl-poznan1'] },
+    list: { type: 'integer', minimum: 0, examples: [0] },
+    rule: { type: 'string', examples: ['3f9a0c17d2b84e61'] },
+  };
+  const names = Object.keys(schemas).filter((name) => route.path.includes(`{${name}}`));
+  if (names.length === 0) return undefined;
+  return names.map((name) => ({ name, in: 'path', required: true, schema: schemas[name] }));
 }
 
-function operation(operationId: string, route: Route): Record<string, unknown> {
+function operation(operationId: string, route: Route): Described {
+  const { summary, service, extension, query, headers, request } = route;
   return {
     operationId,
-    summary: route.summary,
-    tags: [route.service],
+    summary,
+    tags: [service],
     description: needed(route),
-    ...(route.extension ? { 'x-extension': true } : {}),
+    'x-extension': extension,
     security: security(route),
-    ...(route.query || route.headers
-      ? { parameters: [...parameters('query', route.query), ...parameters('header', route.headers)] }
-      : {}),
-    ...(route.request
-      ? { requestBody: { required: true, content: { 'application/json': body(route.request) } } }
-      : {}),
+    parameters: (query || headers) && [...parameters('query', query), ...parameters('header', headers)],
+    requestBody: request && { required: true, content: { 'application/json': body(request) } },
     responses: responses(route),
   };
 }
@@ -218,40 +166,39 @@ function needed({ action, credentials, scopes }: Route): string {
   return action ? `Allowed for: ${WHO_MAY[action].join(', ')}. ${token}` : token;
 }
 
-function body(name: SchemaName): Record<string, unknown> {
-  const [example, examples] = [BODY_EXAMPLES[name], REQUEST_EXAMPLES[name]];
-  return { schema: ref(name), example, examples };
+function security({ credentials, scopes }: Route): Described[] {
+  if (credentials === 'none') return [];
+  return [credentials === 'user' ? { userToken: scopes } : { userToken: scopes, experimentToken: [] }];
 }
 
-function parameters(
-  place: 'query' | 'header',
-  declared: Readonly<Record<string, Parameter>> = {},
-): Record<string, unknown>[] {
+function parameters(place: 'query' | 'header', declared: Readonly<Record<string, Parameter>> = {}) {
   return Object.entries(declared).map(([name, { description, type, required, example, extension }]) => ({
     name,
     in: place,
     description,
-    ...(required ? { required } : {}),
+    required,
     schema: { type },
-    ...(example === undefined ? {} : { example: type === 'integer' ? Number(example) : example }),
-    ...(extension ? { 'x-extension': true } : {}),
+    example: example !== undefined && type === 'integer' ? Number(example) : example,
+    'x-extension': extension,
   }));
 }
 
-function security(route: Route): Record<string, string[]>[] {
-  if (route.credentials === 'none') return [];
-  const userToken = [...route.scopes];
-  return route.credentials === 'user' ? [{ userToken }] : [{ userToken, experimentToken: [] }];
+function ref(kind: 'schemas' | 'examples', name: string): Described {
+  return { $ref: `#/components/${kind}/${name}` };
 }
 
-function ref(name: SchemaName): { $ref: string } {
-  return { $ref: `#/components/schemas/${name}` };
+function body(name: SchemaName): Described {
+  return { schema: ref('schemas', name), example: BODY_EXAMPLES[name], examples: REQUEST_EXAMPLES[name] };
 }
 
-/** A dry run has nothing to prove: its answer is JSON only. */
-function rehearsal(schema: SchemaName | undefined): Record<string, unknown> {
-  const content = schema ? { 'application/json': body(schema) } : {};
-  return { description: 'What a dry run would have made', content };
+/** A header of a reply that is text. */
+function header(description: string, required?: boolean): Described {
+  return { description, required, schema: { type: 'string' } };
+}
+
+/** An object; undefined where it has no members. */
+function unlessEmpty(members: Described): Described | undefined {
+  return Object.values(members).some((member) => member !== undefined) ? members : undefined;
 }
 
 /** How long to wait (RFC 9110 §10.2.3). */
@@ -261,58 +208,46 @@ const RETRY_AFTER = {
 
 /** Where to log in (RFC 9728 §5.1). */
 const CHALLENGE = {
-  'WWW-Authenticate': {
-    description: `Where the token is missing or not accepted: \`Bearer error="invalid_token", resource_metadata="…${PROTECTED_RESOURCE_PATH}"\`.`,
-    schema: { type: 'string' },
-  },
+  'WWW-Authenticate': header(
+    `Where the token is missing or not accepted: \`Bearer error="invalid_token", resource_metadata="…${PROTECTED_RESOURCE_PATH}"\`.`,
+  ),
 };
 
-function responses(route: Route): Record<string, unknown> {
-  const { status, schema, signed, media, tagged, headers = {} } = route.success;
+function responses({ success, query = {}, service, ...route }: Route): Described {
+  const { status, schema, signed, media, tagged, headers = {} } = success;
+  const json = schema && body(schema);
+  const text = { schema: { type: 'string' } };
   const content = {
-    ...(schema ? { 'application/json': body(schema) } : {}),
-    ...(signed ? { [JWT_TYPE]: { schema: { type: 'string' } } } : {}),
-    ...(media ? { [media]: { schema: { type: 'string' } } } : {}),
+    'application/json': json,
+    ...(signed ? { [JWT_TYPE]: text } : {}),
+    ...(media ? { [media]: text } : {}),
   };
-  const described = {
-    ...(status === 201
-      ? { Location: { description: 'Its address.', required: true, schema: { type: 'string' } } }
-      : {}),
-    ...(tagged
-      ? { ETag: { description: 'For If-None-Match.', required: true, schema: { type: 'string' } } }
-      : {}),
-    ...Object.fromEntries(
-      Object.entries(headers).map(([name, description]) => [
-        name,
-        { description, schema: { type: 'string' } },
-      ]),
-    ),
-  };
-  const found: Record<string, unknown> = {
+  const found: Described = {
     [status]: {
       description: status === 201 ? 'Created' : status === 204 ? 'Deleted' : 'OK',
-      ...(Object.keys(described).length > 0 ? { headers: described } : {}),
-      ...(Object.keys(content).length > 0 ? { content } : {}),
+      headers: unlessEmpty({
+        Location: status === 201 ? header('Its address.', true) : undefined,
+        ETag: tagged && header('For If-None-Match.', true),
+        ...mapped(Object.entries(headers), header),
+      }),
+      content: unlessEmpty(content),
     },
-    ...(tagged
-      ? { 304: { description: 'Nothing has changed since the ETag that If-None-Match names' } }
-      : {}),
-    ...(route.query && 'dry_run' in route.query
-      ? { 200: status === 201 ? rehearsal(schema) : { description: 'OK', content } }
-      : {}),
   };
-  const byStatus = Map.groupBy(problemsOf(route), (code) => PROBLEMS[code].status);
-  for (const [problemStatus, codes] of [...byStatus].sort(([a], [b]) => a - b)) {
-    found[problemStatus] = {
+  if (tagged) found[304] = { description: 'Nothing has changed since the ETag that If-None-Match names' };
+  // A dry run has nothing to prove: its answer is JSON only.
+  if ('dry_run' in query && status === 201) {
+    found[200] = { description: 'What a dry run would have made', content: { 'application/json': json } };
+  }
+  for (const [refused, codes] of Map.groupBy(problemsOf(route), (code) => PROBLEMS[code].status)) {
+    const isChallenge = codes.includes('token_missing') && service === 'connectivity';
+    found[refused] = {
       description: codes.join(', '),
-      ...(problemStatus === PROBLEMS.too_many_requests.status ? { headers: RETRY_AFTER } : {}),
-      ...(codes.includes('token_missing') && route.service === 'connectivity' ? { headers: CHALLENGE } : {}),
+      headers:
+        refused === PROBLEMS.too_many_requests.status ? RETRY_AFTER : isChallenge ? CHALLENGE : undefined,
       content: {
         'application/json': {
-          schema: ref('ProblemBody'),
-          examples: Object.fromEntries(
-            codes.map((code) => [code, { $ref: `#/components/examples/${code}` }]),
-          ),
+          schema: ref('schemas', 'ProblemBody'),
+          examples: Object.fromEntries(codes.map((code) => [code, ref('examples', code)])),
         },
       },
     };
@@ -321,8 +256,7 @@ function responses(route: Route): Record<string, unknown> {
 }
 
 /** The codes that a route's replies may carry, its own and those that every route may answer. */
-function problemsOf(route: Route): Set<ProblemCode> {
-  const everywhere: ProblemCode[] = ['request_invalid', 'host_unknown', 'internal', 'unavailable'];
-  if (route.method !== 'GET') everywhere.push('outcome_unknown');
-  return new Set([...route.problems, ...everywhere]);
+function problemsOf({ method, problems }: Pick<Route, 'method' | 'problems'>): Set<ProblemCode> {
+  const everywhere = ['request_invalid', 'host_unknown', 'internal', 'unavailable'] as const;
+  return new Set([...problems, ...everywhere, ...(method === 'GET' ? [] : (['outcome_unknown'] as const))]);
 }

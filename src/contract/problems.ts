@@ -1,24 +1,20 @@
 import * as v from 'valibot';
-import { extension, Instant, ReplyInstant } from './fields.ts';
+import { countFrom, describedText, extension, Instant, ReplyInstant } from './fields.ts';
 import { DETAIL_LOCATIONS, PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
 import { withoutTokens } from './secret.ts';
 
 /** In the answer to a batch: the item that it is about. */
 const item = v.optional(
-  v.pipe(
-    v.number(),
-    v.integer(),
-    v.minValue(0),
-    v.description('For a batch: the index of the item that it is about.'),
-    extension(),
-  ),
+  v.pipe(countFrom(0, 'For a batch: the index of the item that it is about.'), extension()),
 );
 
-const fact = (description: string) => v.optional(v.pipe(v.string(), v.description(description)));
+const fact = (description: string) => v.optional(describedText(description));
 const factAt = (description: string) => v.optional(v.pipe(Instant, v.description(description)));
 const factSites = (description: string) =>
   v.optional(v.pipe(v.array(v.string()), v.description(description)));
-const factMbps = v.optional(v.pipe(v.number(), v.integer(), v.description('Mbps.')));
+const factCount = (description: string) =>
+  v.optional(v.pipe(v.number(), v.integer(), v.description(description)));
+const factMbps = factCount('Mbps.');
 
 /** The facts of the message of an error, for programs that say it in their own words. */
 export const ProblemFacts = v.object({
@@ -33,7 +29,7 @@ export const ProblemFacts = v.object({
   site: fact('The site that is not known.'),
   sites: factSites('The sites that are known.'),
   route: factSites('The sites of the shortest route between the two.'),
-  hops: v.optional(v.pipe(v.number(), v.integer(), v.description('How many links a route may have.'))),
+  hops: factCount('How many links a route may have.'),
   via: factSites('The sites that no such route passes.'),
   avoid: factSites('The sites that no such route avoids.'),
   name: fact('The name that is taken.'),
@@ -41,7 +37,7 @@ export const ProblemFacts = v.object({
   bandwidth: factMbps,
   capacity: factMbps,
   needed: factMbps,
-  volume: v.optional(v.pipe(v.number(), v.integer(), v.description('Bytes.'))),
+  volume: factCount('Bytes.'),
   hop: factSites('The two sites of the link that has this capacity, where the route has several links.'),
 });
 /** See {@link ProblemFacts}. */
@@ -53,8 +49,8 @@ export const ProblemDetail = v.object({
     v.array(v.picklist(DETAIL_LOCATIONS)),
     v.description('Holds one of Site, Date, Bandwidth; empty when the error concerns none of them.'),
   ),
-  msg: v.pipe(v.string(), v.description('What is wrong and what would work, for people.')),
-  type: v.pipe(v.string(), v.description('`NotValid`.')),
+  msg: describedText('What is wrong and what would work, for people.'),
+  type: describedText('`NotValid`.'),
   item,
   code: v.optional(v.pipe(v.picklist(PROBLEM_CODES), v.description('The kind of error.'), extension())),
   facts: v.optional(
@@ -92,7 +88,7 @@ export const Alternative = v.pipe(
     start_now: v.pipe(v.boolean(), v.description('Whether it is asked for with start_now=true.')),
     start_date: v.pipe(v.nullable(Instant), v.description('Null where start_now is true.')),
     end_date: Instant,
-    bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+    bandwidth: countFrom(1, 'Mbps.'),
     via: v.optional(
       v.pipe(v.array(v.string()), v.description('Of `other_route`: the sites between the two, in order.')),
     ),
@@ -136,7 +132,7 @@ export const Limit = v.pipe(
       v.description('Which of its tags: service or client. Else null.'),
     ),
     capacity: v.pipe(v.number(), v.integer(), v.description('Mbps, tags or reservations in all.')),
-    free: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('How much of it is free.')),
+    free: countFrom(0, 'How much of it is free.'),
     start_date: v.pipe(
       v.nullable(Instant),
       v.description('Where it was broken, or null for a limit at any time.'),
@@ -166,7 +162,7 @@ export const FreePart = v.pipe(
   v.object({
     start_date: Instant,
     end_date: Instant,
-    bandwidth: v.pipe(v.number(), v.integer(), v.minValue(0), v.description('Mbps.')),
+    bandwidth: countFrom(0, 'Mbps.'),
     item,
   }),
   v.description('A part of the period that was asked for, and what is free throughout it.'),

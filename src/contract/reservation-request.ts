@@ -153,67 +153,63 @@ type PartialRequest = v.InferOutput<typeof PartialRequest>;
  */
 export function readBody(body: Record<string, unknown>, flags: BodyFlags): BodyReading<ReservationRequest> {
   const schema = body['volume'] === undefined ? WithBandwidth : ReservationRequestBody;
-  const result = v.safeParse(schema, body);
-  const contrary = [...startProblems(body, flags.startNow), ...searchProblems(body, flags.earliest)];
-  if (!result.success || contrary.length > 0) return unsound(body, flags, result.issues ?? [], contrary);
-  const { start_date, end_date: end, tokens: _tokens, ...asked } = result.output;
-  return { ok: true, request: { ...asked, start: start_date ?? 'now', end } };
+  // The schema requires what a request must have.
+  return read(schema, body, flags, contradictions(body, flags)) as BodyReading<ReservationRequest>;
 }
 
 /** Reads the body of an update in the same way: absent members keep their values (contract/README.md, "PUT"). */
 export function readUpdateBody(
   body: Record<string, unknown>,
-  flags: BodyFlags,
+  { startNow }: BodyFlags,
 ): BodyReading<Partial<ReservationRequest>> {
-  const result = v.safeParse(ReservationUpdate, body);
-  const contrary = startProblems(body, flags.startNow);
-  if (!result.success || contrary.length > 0) return unsound(body, flags, result.issues ?? [], contrary);
-  return { ok: true, request: partOf(result.output, flags) };
+  const flags = { startNow, earliest: false };
+  return read(ReservationUpdate, body, flags, contradictions({ start_date: body['start_date'] }, flags));
 }
 
-function unsound(
+function read(
+  schema: v.GenericSchema<unknown, PartialRequest>,
   body: Record<string, unknown>,
-  flags: BodyFlags,
-  issues: readonly v.BaseIssue<unknown>[],
+  { startNow }: BodyFlags,
   contrary: readonly Problem[],
-): BodyReading<never> {
+): BodyReading<Partial<ReservationRequest>> {
+  const partOf = ({ start_date, end_date: end, tokens: _tokens, ...asked }: PartialRequest) => {
+    return { ...asked, start: startNow ? ('now' as const) : (start_date ?? undefined), end };
+  };
+  const { success, output, issues = [] } = v.safeParse(schema, body);
+  if (success && contrary.length === 0) return { ok: true, request: partOf(output) };
   const wrong = new Set(issues.map(({ path }) => path?.[0]?.key));
   const sound = Object.entries(body).filter(([member]) => !wrong.has(member));
   const rest = v.safeParse(PartialRequest, Object.fromEntries(sound));
   const problems = [...schemaProblems(issues, MEMBERS), ...contrary];
-  return { ok: false, problems, rest: partOf(rest.success ? rest.output : {}, flags) };
+  return { ok: false, problems, rest: partOf(rest.success ? rest.output : {}) };
 }
 
-function partOf(
-  { start_date, end_date: end, tokens: _tokens, ...asked }: PartialRequest,
-  { startNow }: BodyFlags,
-): Partial<ReservationRequest> {
-  return { ...asked, start: startNow ? 'now' : (start_date ?? undefined), end };
-}
-
-function startProblems({ start_date: start }: Record<string, unknown>, startNow: boolean): Problem[] {
-  const problem = (msg: string): Problem[] => [{ code: MEMBERS.start_date, msg }];
-  if (startNow && start !== null && start !== undefined) {
-    return problem('start_date must be null when start_now=true.');
-  }
-  return !startNow && start === null ? problem('start_date is null, but start_now=true was not given.') : [];
-}
-
-/** The problems of a search whose members contradict the query or each other. */
-function searchProblems({ duration, volume }: Record<string, unknown>, earliest: boolean): Problem[] {
-  if (earliest && volume !== undefined) {
-    const msg = "volume can't be asked for with earliest=true: what it books finishes first anyway.";
-    return [{ code: MEMBERS.volume, msg }];
-  }
-  if (earliest && duration === undefined) {
-    const msg = 'duration is missing: earliest=true looks for a period of that length.';
-    return [{ code: MEMBERS.duration, msg }];
-  }
-  if (!earliest && duration !== undefined) {
-    const msg = 'duration is for earliest=true only: without it, end_date says how long.';
-    return [{ code: MEMBERS.duration, msg }];
-  }
-  return [];
+/** The problems of members that contradict the query or each other. */
+function contradictions(
+  { start_date: start, duration, volume }: Record<string, unknown>,
+  { startNow, earliest }: BodyFlags,
+): Problem[] {
+  const isVolume = volume !== undefined;
+  const rows: readonly (readonly [isWrong: boolean, ProblemCode, msg: string])[] = [
+    [startNow && (start ?? null) !== null, 'date_invalid', 'start_date must be null when start_now=true.'],
+    [!startNow && start === null, 'date_invalid', 'start_date is null, but start_now=true was not given.'],
+    [
+      earliest && isVolume,
+      'volume_invalid',
+      "volume can't be asked for with earliest=true: what it books finishes first anyway.",
+    ],
+    [
+      earliest && !isVolume && duration === undefined,
+      'date_invalid',
+      'duration is missing: earliest=true looks for a period of that length.',
+    ],
+    [
+      !earliest && duration !== undefined,
+      'date_invalid',
+      'duration is for earliest=true only: without it, end_date says how long.',
+    ],
+  ];
+  return rows.flatMap(([isWrong, code, msg]) => (isWrong ? [{ code, msg }] : []));
 }
 
 /** The parameters in the query of a request to create or update. */
@@ -221,11 +217,10 @@ export function queryOf(
   { start, duration }: ReservationRequest,
   { dryRun = false } = {},
 ): Record<string, string> {
-  return {
-    ...(start === 'now' ? { start_now: 'true' } : {}),
-    ...(duration === undefined ? {} : { earliest: 'true' }),
-    ...(dryRun ? { dry_run: 'true' } : {}),
-  };
+  const flags = { start_now: start === 'now', earliest: duration !== undefined, dry_run: dryRun };
+  return Object.fromEntries(
+    Object.entries(flags).flatMap(([flag, isSet]) => (isSet ? [[flag, 'true']] : [])),
+  );
 }
 
 /** The request that a reservation meets exactly, whatever its route. */

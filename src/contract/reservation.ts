@@ -1,6 +1,7 @@
 import * as v from 'valibot';
 import type { AskedRoute } from './asked-route.ts';
 import {
+  countFrom,
   ExperimentId,
   extension,
   Instant,
@@ -19,8 +20,6 @@ import { isOneLine } from './visible-text.ts';
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
-/** See {@link VlanTag}. */
-export type VlanTag = v.InferOutput<typeof VlanTag>;
 
 const sTag = v.pipe(
   VlanTag,
@@ -111,7 +110,7 @@ export const Reservation = v.object({
   id: ReservationId,
   site1: SiteName,
   site2: SiteName,
-  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1), v.description('Mbps.')),
+  bandwidth: countFrom(1, 'Mbps.'),
   start_date: Instant,
   end_date: v.pipe(Instant, v.description('Not later than the expiry of the experiment.')),
   experiment_id: ExperimentId,
@@ -246,5 +245,3 @@ export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>
 
 /** The body of an update: as for creation; absent members keep their values (contract/README.md, "PUT"). */
 export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, ...TEXTS }));
-/** See {@link ReservationUpdate}. */
-export type ReservationUpdate = v.InferOutput<typeof ReservationUpdate>;

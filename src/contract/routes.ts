@@ -1,14 +1,8 @@
+import type { SchemaName } from './api-examples.ts';
 import { EVENT_STREAM_TYPE } from './event-streams.ts';
 import { Failure } from './failure.ts';
-import { API_VERSION, IN_PORTAL, PORTAL_ROUTES, UNAUTHENTICATED } from './portal-routes.ts';
+import { API_VERSION, IN_PORTAL, PORTAL_ROUTES, UNAUTHENTICATED, UNREADABLE } from './portal-routes.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problem-codes.ts';
-import {
-  DEFAULT_PAGE_ITEMS,
-  DEFAULT_ROUTES,
-  MAX_PAGE_ITEMS,
-  MAX_POINTS,
-  MAX_ROUTE_ITEMS,
-} from './request-limits.ts';
 import type { Action, Scope } from './roles.ts';
 import {
   BATCH_EARLIEST,
@@ -16,10 +10,16 @@ import {
   EARLIEST,
   EVENTS_QUERY,
   IDEMPOTENCY_KEY,
+  LIST_QUERY,
   type Parameter,
+  POINTS,
   REASON,
+  ROUTE_LIMIT,
   ROUTE_QUERY,
+  SLOT,
   START_NOW,
+  TOKEN_FOR_EVENTS,
+  TOKEN_FOR_SHARE,
   USE_POINTS,
   WINDOW,
 } from './route-parameters.ts';
@@ -66,34 +66,6 @@ export const API_GROUP = {
   problem: 'It must be letters, digits, dots, dashes and underscores.',
 } as const;
 
-/** The names of the schemas that OpenAPI gathers under `components`. */
-export type SchemaName =
-  | 'Reservation'
-  | 'ReservationRequest'
-  | 'ReservationUpdate'
-  | 'ReservationList'
-  | 'BatchRequest'
-  | 'BatchResults'
-  | 'LinkList'
-  | 'Availability'
-  | 'UseList'
-  | 'SlotList'
-  | 'RouteList'
-  | 'Project'
-  | 'ProjectList'
-  | 'ExperimentList'
-  | 'Experiment'
-  | 'ExperimentRequest'
-  | 'SessionList'
-  | 'ProtectedResource'
-  | 'CiRule'
-  | 'CiRuleRequest'
-  | 'CiRuleList'
-  | 'KeySetDocument'
-  | 'KeyHistoryDocument'
-  | 'Health'
-  | 'ProblemBody';
-
 /** The tokens that a request must carry: any valid user token, or an experiment token too (contract/README.md, "Who may"). */
 type RequiredToken = 'none' | 'user' | 'experiment';
 
@@ -139,7 +111,7 @@ const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
 
 const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
 const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
-const BODY = ['body_unreadable', 'body_too_large', 'media_type_unsupported', 'tokens_invalid'] as const;
+const BODY = [...UNREADABLE, 'tokens_invalid'] as const;
 /** The refusals that concern a site, a date or a bandwidth, of creates and of updates. */
 const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
 const OF_CREATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'updates');
@@ -153,35 +125,26 @@ const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREAT
 const PERIOD_PROBLEMS = ['request_invalid', 'date_invalid', 'date_past', 'period_empty'] as const;
 const WINDOW_PROBLEMS = [...PERIOD_PROBLEMS, ...OF_SITES, 'search_given_up'] as const;
 
-/** For supervisors and load balancers: an extension, answered under any Host. */
-const HEALTH_CHECK = {
-  service: 'connectivity',
-  method: 'GET',
-  credentials: 'none',
-  scopes: [],
-  success: { status: 200, schema: 'Health' },
-  problems: [],
-  extension: true,
-} as const;
-
+/** What the routes of one kind have in common. */
+const RESERVATIONS = { service: 'connectivity', credentials: 'experiment', scopes: ['projects'] } as const;
+const READING = { service: 'connectivity', method: 'GET', scopes: [] } as const;
+const LINKS = { ...READING, credentials: 'user', extension: true } as const;
+const PUBLIC = { ...READING, credentials: 'none', problems: [] } as const;
 const KEY_SET = {
-  method: 'GET',
+  ...PUBLIC,
   path: KEY_SET_PATH,
-  credentials: 'none',
-  scopes: [],
   success: { status: 200, schema: 'KeySetDocument' },
-  problems: [],
 } as const;
+/** For supervisors and load balancers: answered under any Host. */
+const HEALTH_CHECK = { ...PUBLIC, success: { status: 200, schema: 'Health' }, extension: true } as const;
 
 /** Every endpoint of the connectivity service and the portal (contract/README.md, "Endpoints", "Extensions"). */
 export const ROUTES = {
   createReservation: {
-    service: 'connectivity',
+    ...RESERVATIONS,
     method: 'POST',
     path: CONNECTIVITY,
     summary: 'Create a reservation',
-    credentials: 'experiment',
-    scopes: ['projects'],
     action: 'create',
     query: { start_now: START_NOW, dry_run: DRY_RUN, earliest: EARLIEST },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
@@ -197,64 +160,43 @@ export const ROUTES = {
     problems: CREATE_REFUSALS,
   },
   batchReservations: {
-    service: 'connectivity',
+    ...RESERVATIONS,
     method: 'POST',
     path: `${CONNECTIVITY}:batch`,
     summary: 'Create, update and delete reservations together: all or none',
-    credentials: 'experiment',
-    scopes: ['projects'],
     action: 'delete',
     query: { dry_run: DRY_RUN, earliest: BATCH_EARLIEST },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
     request: 'BatchRequest',
-    success: {
-      status: 200,
-      schema: 'BatchResults',
-      headers: {
-        [IDEMPOTENCY_REPLAYED_HEADER]: `\`true\` when an earlier request with this ${IDEMPOTENCY_KEY_HEADER} made the changes. Its reservations are answered as they stand now; null for one that was deleted since.`,
-      },
-    },
+    success: { status: 200, schema: 'BatchResults' },
     problems: [...CREATE_REFUSALS, ...OF_UPDATES, 'items_invalid', 'not_found'],
     extension: true,
   },
   listReservations: {
-    service: 'connectivity',
+    ...RESERVATIONS,
     method: 'GET',
     path: CONNECTIVITY,
     summary: "List the experiment's reservations",
-    credentials: 'experiment',
-    scopes: ['projects'],
     action: 'list',
-    query: {
-      state: { description: 'Only those that are scheduled, active or ended.', type: 'string' },
-      cursor: { description: 'The previous page’s nextCursor.', type: 'string' },
-      limit: {
-        description: `Items in a page, 1 to ${MAX_PAGE_ITEMS} (default ${DEFAULT_PAGE_ITEMS}).`,
-        type: 'integer',
-      },
-    },
+    query: LIST_QUERY,
     success: { status: 200, schema: 'ReservationList', tagged: true },
     problems: [...CREDENTIALS, 'request_invalid'],
     extension: true,
   },
   readReservation: {
-    service: 'connectivity',
+    ...RESERVATIONS,
     method: 'GET',
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Read a reservation',
-    credentials: 'experiment',
-    scopes: ['projects'],
     action: 'read',
     success: { status: 200, schema: 'Reservation', signed: true },
     problems: [...CREDENTIALS, 'not_found'],
   },
   updateReservation: {
-    service: 'connectivity',
+    ...RESERVATIONS,
     method: 'PUT',
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Update a reservation',
-    credentials: 'experiment',
-    scopes: ['projects'],
     action: 'update',
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
@@ -262,157 +204,84 @@ export const ROUTES = {
     problems: [...CHANGE_REFUSALS, ...OF_UPDATES, 'not_found'],
   },
   deleteReservation: {
-    service: 'connectivity',
+    ...RESERVATIONS,
     method: 'DELETE',
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Delete a reservation',
-    credentials: 'experiment',
-    scopes: ['projects'],
     action: 'delete',
     query: { reason: REASON },
     success: { status: 204 },
     problems: [...CREDENTIALS, 'not_found'],
   },
   listLinks: {
-    service: 'connectivity',
-    method: 'GET',
+    ...LINKS,
     path: `/apis/${API_VERSION}/links`,
     summary: 'List the links between sites',
-    credentials: 'user',
-    scopes: [],
     success: { status: 200, schema: 'LinkList' },
     problems: UNAUTHENTICATED,
-    extension: true,
   },
   linkUse: {
-    service: 'connectivity',
-    method: 'GET',
+    ...LINKS,
     path: `/apis/${API_VERSION}/links/use`,
     summary: 'Read the use of all links over time',
-    credentials: 'user',
-    scopes: [],
     query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS },
     success: { status: 200, schema: 'UseList', tagged: true },
     problems: [...UNAUTHENTICATED, ...PERIOD_PROBLEMS],
-    extension: true,
   },
   linkAvailability: {
-    service: 'connectivity',
-    method: 'GET',
+    ...LINKS,
     path: `${LINK}/availability`,
     summary: "Read a link's use over time",
-    credentials: 'user',
-    scopes: [],
-    query: {
-      ...WINDOW,
-      ...ROUTE_QUERY,
-      points: {
-        description: `Columns of equal length in place of the exact steps, 1 to ${MAX_POINTS}. All are in one page.`,
-        type: 'integer',
-        example: '24',
-      },
-    },
+    query: { ...WINDOW, ...ROUTE_QUERY, points: POINTS },
     success: { status: 200, schema: 'Availability', tagged: true },
     problems: [...UNAUTHENTICATED, ...WINDOW_PROBLEMS],
-    extension: true,
   },
   linkSlots: {
-    service: 'connectivity',
-    method: 'GET',
+    ...LINKS,
     path: `${LINK}/slots`,
     summary: 'Find when a reservation can start',
-    credentials: 'user',
-    scopes: [],
-    query: {
-      bandwidth: { description: 'Mbps.', type: 'string', required: true, example: '1000' },
-      duration: {
-        description:
-          'ISO 8601 duration, at least 1 s. The whole reservation lies between the start and the end of the window.',
-        type: 'string',
-        required: true,
-        example: 'PT1H',
-      },
-      ...WINDOW,
-      ...ROUTE_QUERY,
-    },
-    headers: {
-      [EXPERIMENT_TOKEN_HEADER]: {
-        description:
-          'An experiment token: then the share that the experiment may have of the link is a limit too.',
-        type: 'string',
-      },
-    },
+    query: { ...SLOT, ...WINDOW, ...ROUTE_QUERY },
+    headers: { [EXPERIMENT_TOKEN_HEADER]: TOKEN_FOR_SHARE },
     success: { status: 200, schema: 'SlotList' },
     problems: [...IN_PORTAL, ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
-    extension: true,
   },
   linkRoutes: {
-    service: 'connectivity',
-    method: 'GET',
+    ...LINKS,
     path: `${LINK}/routes`,
     summary: 'List the routes that a reservation may take',
-    credentials: 'user',
-    scopes: [],
-    query: {
-      ...ROUTE_QUERY,
-      limit: {
-        description: `Items in the list, 1 to ${MAX_ROUTE_ITEMS} (default ${DEFAULT_ROUTES}).`,
-        type: 'integer',
-      },
-    },
+    query: { ...ROUTE_QUERY, limit: ROUTE_LIMIT },
     success: { status: 200, schema: 'RouteList' },
     problems: [...UNAUTHENTICATED, 'request_invalid', ...OF_SITES],
-    extension: true,
   },
   events: {
-    service: 'connectivity',
-    method: 'GET',
+    ...LINKS,
     path: `/apis/${API_VERSION}/events`,
     summary: 'Be told what changes, as it happens',
-    credentials: 'user',
     scopes: ['projects'],
     query: EVENTS_QUERY,
-    headers: {
-      [EXPERIMENT_TOKEN_HEADER]: {
-        description: "An experiment token: then the experiment's reservations are told.",
-        type: 'string',
-      },
-    },
+    headers: { [EXPERIMENT_TOKEN_HEADER]: TOKEN_FOR_EVENTS },
     success: { status: 200, media: EVENT_STREAM_TYPE },
     problems: [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ', 'too_many_requests', 'cursor_too_old'],
-    extension: true,
   },
-  connectivityKeySet: {
-    ...KEY_SET,
-    service: 'connectivity',
-    summary: 'Public key set for verifying connectivity tokens',
-  },
+  connectivityKeySet: { ...KEY_SET, summary: 'Public key set for verifying connectivity tokens' },
   keyHistory: {
-    ...KEY_SET,
-    service: 'connectivity',
+    ...PUBLIC,
     path: KEY_HISTORY_PATH,
     summary: 'Public keys of the last two years, each with the time of its use',
     success: { status: 200, schema: 'KeyHistoryDocument' },
     extension: true,
   },
   protectedResource: {
-    service: 'connectivity',
-    method: 'GET',
+    ...PUBLIC,
     path: PROTECTED_RESOURCE_PATH,
     summary: 'Where to log in, and where the portal is (OAuth 2.0 protected resource metadata)',
-    credentials: 'none',
-    scopes: [],
     success: { status: 200, schema: 'ProtectedResource' },
-    problems: [],
     extension: true,
   },
   statusList: {
-    service: 'connectivity',
-    method: 'GET',
+    ...PUBLIC,
     path: '/status/{link}/{list}',
     summary: 'Read which connectivity tokens of a link still stand (Token Status List)',
-    credentials: 'none',
-    scopes: [],
     success: { status: 200, media: STATUS_LIST_TYPE, tagged: true },
     problems: ['not_found', 'too_many_requests'],
     extension: true,

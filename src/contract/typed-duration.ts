@@ -1,5 +1,5 @@
+import { wronglyTyped } from './bandwidth.ts';
 import { readTypedDuration, SECOND } from './durations.ts';
-import { Failure } from './failure.ts';
 
 /**
  * A duration as people type it, in milliseconds, 1 s or more; see {@link readTypedDuration}.
@@ -13,8 +13,6 @@ export function parseDuration(text: string): number {
   const form = /\d\s*(?:M|mo)\s*$/.test(text)
     ? '1m is a minute; write 30d for a month.'
     : 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.';
-  throw new Failure('usage', `${JSON.stringify(text)} is not a duration.`, {
-    why: length === undefined ? form : 'It must be at least 1 s.',
-    fix: 'slices-conn help times',
-  });
+  const why = length === undefined ? form : 'It must be at least 1 s.';
+  throw wronglyTyped(text, 'a duration', why, 'slices-conn help times');
 }

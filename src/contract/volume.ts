@@ -1,4 +1,4 @@
-import { Failure } from './failure.ts';
+import { scaled, wronglyTyped } from './bandwidth.ts';
 import { MAX_VOLUME } from './request-limits.ts';
 import { withDecimalPoint } from './typed-number.ts';
 
@@ -12,17 +12,16 @@ const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
  * @throws Failure `usage` for another form, a part of a byte, or more than 9 PB
  */
 export function parseVolume(text: string): number {
+  const wrong = (why: string) => wronglyTyped(text, 'a volume', why);
   const match = /^(\d{1,16})(?:\.(\d{1,9}))?\s*(?=\D)([kKMGTPE]?)(i?)B?$/.exec(withDecimalPoint(text.trim()));
   const [, whole = '', fraction = '', prefix = '', binary = ''] = match ?? [];
   if (!match || (binary !== '' && prefix === '')) {
-    throw wrong(text, 'Write it as 800G, 50T or 2TiB, with its unit.');
+    throw wrong('Write it as 800G, 50T or 2TiB, with its unit.');
   }
   const exponent = BigInt(PREFIXES.indexOf(prefix.toUpperCase()));
-  const scaled = BigInt(whole + fraction) * (binary === '' ? 1000n : 1024n) ** exponent;
-  const divisor = 10n ** BigInt(fraction.length);
-  const bytes = scaled / divisor;
-  if (scaled % divisor !== 0n || bytes < 1n) throw wrong(text, 'It must be a whole number of bytes.');
-  if (bytes > BigInt(MAX_VOLUME)) throw wrong(text, 'The most is 9 PB.');
+  const bytes = scaled(whole, fraction, (binary === '' ? 1000n : 1024n) ** exponent);
+  if (bytes === undefined || bytes < 1n) throw wrong('It must be a whole number of bytes.');
+  if (bytes > BigInt(MAX_VOLUME)) throw wrong('The most is 9 PB.');
   return Number(bytes);
 }
 
@@ -53,11 +52,4 @@ export function formatVolume(bytes: number): string {
   const rounded = Number(bytes.toPrecision(3));
   const exponent = Math.min(PREFIXES.length - 1, Math.floor(Math.log10(rounded) / 3));
   return `${Number((rounded / 1000 ** exponent).toPrecision(3))} ${exponent === 1 ? 'k' : PREFIXES[exponent]}B`;
-}
-
-function wrong(text: string, why: string): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is not a volume.`, {
-    why,
-    fix: '--help',
-  });
 }

@@ -84,10 +84,8 @@ async function guarded<Result>(
   try {
     return await act();
   } catch (cause) {
-    throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, {
-      why: systemReason(cause),
-      cause,
-    });
+    const why = systemReason(cause);
+    throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, { why, cause });
   }
 }
 

@@ -123,9 +123,7 @@ const serveFolder = (): string => join(privateFolder(folders.state), 'serve');
 async function connect(profile: Profile, network: NetworkSettings): Promise<Connection> {
   if (profile.name === OFFLINE) {
     const { connectOffline } = await import('./offline-connection.ts');
-    const { trace } = network;
-    const stateFolder = folders.state;
-    return connectOffline(profile, { stateFolder, now: Date.now, trace });
+    return connectOffline(profile, { stateFolder: folders.state, now: Date.now, trace: network.trace });
   }
   const { connectOverNetwork } = await import('../session/login/connection.ts');
   return connectOverNetwork(profile, {

@@ -31,21 +31,17 @@ export function checkProgram(program: string, env: Variables, isWindows = IS_WIN
  * a shell would find there besides, by PATHEXT, is a script, which needs that shell.
  */
 function checkProgramOnWindows(program: string, env: Variables): void {
-  const folders = ['.', ...(env['PATH'] ?? '').replaceAll('"', '').split(';')].filter(
-    (folder) => folder !== '',
-  );
+  const folders = ['.', ...(env['PATH'] ?? '').replaceAll('"', '').split(';')].filter((name) => name !== '');
   const places = /[\\/:]/.test(program) ? [program] : folders.map((folder) => `${folder}/${program}`);
   const hasOne = (extensions: readonly string[]): boolean =>
     places.some((path) => extensions.some((extension) => isFileOnWindows(path + extension)));
-  const ofScripts = (env['PATHEXT'] ?? '.BAT;.CMD')
-    .toLowerCase()
-    .split(';')
-    .filter((extension) => !['', '.com', '.exe'].includes(extension));
+  const known = (env['PATHEXT'] ?? '.BAT;.CMD').toLowerCase().split(';');
+  const ofScripts = known.filter((extension) => !['', '.com', '.exe'].includes(extension));
   const isScript = ofScripts.some((extension) => program.toLowerCase().endsWith(extension));
-  const hasExtension = /[^\\/:]\.[^.\\/:]+$/.test(program);
-  if (hasOne(hasExtension && !isScript ? ['', '.com', '.exe'] : ['.com', '.exe'])) return;
-  if (hasOne(isScript ? [''] : ofScripts)) throw notStarted(program, 'EINVAL', { isWindows: true });
-  throw notStarted(program, hasOne(['']) ? 'EACCES' : 'ENOENT', { isWindows: true });
+  const hasExtension = /[^\\/:]\.[^.\\/:]+$/.test(program) && !isScript;
+  if (hasOne([...(hasExtension ? [''] : []), '.com', '.exe'])) return;
+  const code = hasOne(isScript ? [''] : ofScripts) ? 'EINVAL' : hasOne(['']) ? 'EACCES' : 'ENOENT';
+  throw notStarted(program, code, { isWindows: true });
 }
 
 /** Whether a file is there, which may be one of the store's: only its name can be looked at. */
@@ -153,10 +149,9 @@ const TOGETHER = 500;
 class GroupWitness {
   readonly #seen = new Map<NodeJS.Signals, number>();
   readonly #waiting = new Set<() => void>();
+  readonly #env: Variables;
   #child: ChildProcess | undefined;
   #isClosed = false;
-
-  readonly #env: Variables;
 
   /** @param env of this process */
   constructor(env: Variables) {
@@ -215,14 +210,9 @@ export async function startGuardian(flags: readonly string[]): Promise<Pipe> {
   try {
     await begun(child);
   } catch (cause) {
-    throw new Failure(
-      'state_unusable',
-      "The guardian can't be started, which deletes the reservation if this program is killed.",
-      {
-        why: `${systemReason(cause)} Nothing was booked.`,
-        cause,
-      },
-    );
+    const message = "The guardian can't be started, which deletes the reservation if this program is killed.";
+    const why = `${systemReason(cause)} Nothing was booked.`;
+    throw new Failure('state_unusable', message, { why, cause });
   }
   child.unref();
   return {

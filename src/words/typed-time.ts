@@ -67,8 +67,6 @@ const DAY_FORM = 'R|X?W|WXK|XKW|W?(?:(?:NM|MN)Y?|D)';
 const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?|H)O?Z?$`);
 /** A time of day and another one that is glued to it: a range, or an offset. ISO 8601 (`T`, or seconds) means an offset. */
 const TWO_TIMES = /(?<![t:\d])\d\d?:\d\d-\d/i;
-/** The next step after a mistyped time: a command with another time could book a wrong one. */
-const HELP_ON_TIMES = 'slices-conn help times';
 /** Longer texts are no times. */
 const LONGEST = 100;
 
@@ -104,10 +102,8 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
   if (exact !== undefined) return exact;
   const words = typed.length > LONGEST ? undefined : readWords(typed, context.zone);
   if (!words) {
-    throw new Failure('usage', `${JSON.stringify(text)} is not a time.`, {
-      why: (typed.length > LONGEST ? undefined : context.advice?.(typed)) ?? HOW_TO_WRITE,
-      fix: HELP_ON_TIMES,
-    });
+    const advice = typed.length > LONGEST ? undefined : context.advice?.(typed);
+    throw refused(`${JSON.stringify(text)} is not a time.`, advice ?? HOW_TO_WRITE);
   }
   const isZoned = (words.offset ?? words.zone) !== undefined;
   if (!isZoned && reading.zoneAdvice !== undefined) {
@@ -242,10 +238,8 @@ function instantOf(typed: string, words: Words, context: TimeContext, reading: T
     if (instant >= 0 && instant <= LAST_INSTANT) return instant;
     throw new Failure('usage', 'That is not in the years 1970 to 9999.');
   }
-  throw new Failure('usage', `${typed} does not exist, or exists twice, in ${offset}.`, {
-    why: `Clocks are put forward or back then. ${besides(local, clock)}`,
-    fix: HELP_ON_TIMES,
-  });
+  const why = `Clocks are put forward or back then. ${besides(local, clock)}`;
+  throw refused(`${typed} does not exist, or exists twice, in ${offset}.`, why);
 }
 
 /** The civil time at which the day begins that is meant; NaN for a time of day that does not exist. */
@@ -262,13 +256,9 @@ function dayOf(
     if (date === undefined) throw noSuchTime(typed);
     const found = new Date(date).getUTCDay();
     if (weekday === undefined || weekday === found) return date;
-    throw new Failure(
-      'usage',
+    throw refused(
       `${dateText(date)} ${yearOf(date)} is a ${WEEKDAYS[found]}, not a ${WEEKDAYS[weekday]}.`,
-      {
-        why: `${JSON.stringify(typed)} can't be read: leave out the weekday, or change the date.`,
-        fix: HELP_ON_TIMES,
-      },
+      `${JSON.stringify(typed)} can't be read: leave out the weekday, or change the date.`,
     );
   }
   if (weekday !== undefined && form.includes('K')) {
@@ -306,8 +296,13 @@ function dateOf(
   return undefined;
 }
 
+/** The next step is help: a command with another time could book a wrong one. */
+function refused(message: string, why?: string): Failure {
+  return new Failure('usage', message, { why, fix: 'slices-conn help times' });
+}
+
 function noSuchTime(typed: string): Failure {
-  return new Failure('usage', `There is no day or time ${JSON.stringify(typed)}.`, { fix: HELP_ON_TIMES });
+  return refused(`There is no day or time ${JSON.stringify(typed)}.`);
 }
 
 /** The instants that a local time may mean when clocks change, each with its offset. */

@@ -39,19 +39,19 @@ test.each([[[0xff, 0xfe]], [[0xfe, 0xff]]])('UTF-16 is named, with what to do: %
 
 test('config.json, a key set and a token may begin with a byte order mark', async () => {
   const machine = newMachine();
-  const write = (name: string, text: string) => writeFileSync(join(machine.home, name), text);
+  const write = (path: string, text: string, encoding: BufferEncoding = 'utf8') =>
+    writeFileSync(path, `\ufeff${text}`, { encoding, mode: 0o600 });
+  const [token, config] = [join(machine.home, 'token'), join(machine.config, 'config.json')];
   const key = makeKey('ES256');
-  const claims = claimsOf('experiment', { exp: 4_000_000_000 });
-  write('token', `\ufeff"Bearer ${makeToken(key, claims)}"\r\n`);
-  write('keys.json', `\ufeff${JSON.stringify({ keys: [key.jwk] })}`);
   mkdirSync(machine.config, { recursive: true, mode: 0o700 });
-  writeFileSync(join(machine.config, 'config.json'), '\ufeff{"profile":"local","profiles":{}}', {
-    mode: 0o600,
-  });
-  expect(await machine.run(['verify', 'token', '--jwks', 'keys.json'])).toMatchObject({ exitCode: 0 });
-  writeFileSync(join(machine.home, 'token'), Buffer.from('\ufeffx', 'utf16le'));
-  const { exitCode, stderr } = await machine.run(['verify', 'token', '--jwks', 'keys.json']);
-  expect([exitCode, stderr]).toEqual([2, expect.stringContaining('UTF-16')]);
+  write(config, '{"profile":"local","profiles":{}}');
+  write(join(machine.home, 'keys.json'), JSON.stringify({ keys: [key.jwk] }));
+  write(token, `"Bearer ${makeToken(key, claimsOf('experiment', { exp: 4_000_000_000 }))}"\r\n`);
+  const verify = ['verify', 'token', '--jwks', 'keys.json'];
+  expect(await machine.run(verify)).toMatchObject({ exitCode: 0 });
+  write(token, 'x', 'utf16le');
+  const refused = { exitCode: 2, stderr: expect.stringContaining('UTF-16') };
+  expect(await machine.run(verify)).toMatchObject(refused);
 });
 
 test('a file and a stream may have 16 MiB, and no byte more', async () => {

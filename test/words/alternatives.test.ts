@@ -6,44 +6,24 @@ import { type Asked, alternativeText, type Offered } from '../../src/words/alter
 const NOW = Date.parse('2026-12-01T09:00:00Z');
 const START = NOW + 2 * HOUR;
 const ASKED: Asked = { start: START, end: START + 8 * HOUR };
-const text = (offered: Partial<Offered>, asked: Asked | undefined = ASKED) =>
-  alternativeText(
-    { bandwidth: 9000, start: START, end: START + 8 * HOUR, ...offered },
-    asked,
-    NOW,
-    UTC_TIMES,
-  );
+const text = (offered: Partial<Offered>, asked: Asked | undefined) =>
+  alternativeText({ bandwidth: 9000, start: START, end: ASKED.end, ...offered }, asked, NOW, UTC_TIMES);
+const AT_ONCE: Asked = { start: 'now', end: NOW + 8 * HOUR };
+const LONGER = '9 Gbps, same period, via fr-slices, se-kth: leaves others less on 3 links';
 
-test.each([
-  [{ bandwidth: 6000 }, '6 Gbps, same period'],
-  [
-    { via: ['fr-slices', 'se-kth'] },
-    '9 Gbps, same period, via fr-slices, se-kth: leaves others less on 3 links',
-  ],
-  [{ end: START + 2 * HOUR }, '9 Gbps for 2 h'],
-  [{ start: START + HOUR, end: START + 9 * HOUR }, '9 Gbps from 2026-12-01T12:00:00.000Z'],
-  [{ start: START + HOUR }, '9 Gbps from 2026-12-01T12:00:00.000Z for 7 h'],
-  [{ start: 'now', end: NOW + 8 * HOUR }, '9 Gbps from now'],
-] as const)('%j is said by what differs from what was asked for', (offered, said) => {
-  expect(text(offered)).toBe(said);
-});
-
-test('of a request that starts at once, a few seconds are no difference', () => {
-  expect(text({ start: 'now', end: NOW + 8 * HOUR - 5000 }, { start: 'now', end: NOW + 8 * HOUR })).toBe(
-    '9 Gbps, same period',
-  );
-});
-
-test('of a search its own result is told', () => {
-  expect(text({ start: START + HOUR, end: START + 2 * HOUR }, { ...ASKED, duration: HOUR })).toBe(
-    '9 Gbps from 2026-12-01T12:00:00.000Z',
-  );
-  expect(text({}, { ...ASKED, volume: 1e12 })).toBe('done by 2026-12-01T19:00:00.000Z');
-});
-
-test('without what was asked for, all of it is told', () => {
-  const offered = { bandwidth: 500, start: START, end: START + HOUR };
-  expect(alternativeText(offered, undefined, NOW, UTC_TIMES)).toBe(
-    '500 Mbps from 2026-12-01T11:00:00.000Z to 2026-12-01T12:00:00.000Z',
-  );
+test.each<[Asked | undefined, Partial<Offered>, string]>([
+  [ASKED, { bandwidth: 6000 }, '6 Gbps, same period'],
+  [ASKED, { via: ['fr-slices', 'se-kth'] }, LONGER],
+  [ASKED, { end: START + 2 * HOUR }, '9 Gbps for 2 h'],
+  [ASKED, { start: START + HOUR, end: START + 9 * HOUR }, '9 Gbps from 2026-12-01T12:00:00.000Z'],
+  [ASKED, { start: START + HOUR }, '9 Gbps from 2026-12-01T12:00:00.000Z for 7 h'],
+  [ASKED, { start: 'now', end: NOW + 8 * HOUR }, '9 Gbps from now'],
+  // Of a request that starts at once, a few seconds are no difference.
+  [AT_ONCE, { start: 'now', end: NOW + 8 * HOUR - 5000 }, '9 Gbps, same period'],
+  // Of a search its own result is told.
+  [{ ...ASKED, duration: 8 * HOUR }, {}, '9 Gbps from 2026-12-01T11:00:00.000Z'],
+  [{ ...ASKED, volume: 1e12 }, {}, 'done by 2026-12-01T19:00:00.000Z'],
+  [undefined, {}, '9 Gbps from 2026-12-01T11:00:00.000Z to 2026-12-01T19:00:00.000Z'],
+])('where %j was asked for, %j is said by what differs: %s', (asked, offered, said) => {
+  expect(text(offered, asked)).toBe(said);
 });

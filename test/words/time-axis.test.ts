@@ -22,11 +22,9 @@ const WEEKS: Step = { unit: 'week', count: 1 };
 
 describe('a clock', () => {
   it('agrees with the zone before and after a change', () => {
-    expect(brussels.civil(BACK - 1) - (BACK - 1)).toBe(2 * HOUR);
-    expect(brussels.civil(BACK) - BACK).toBe(HOUR);
-    expect(createClock('UTC').civil(BACK)).toBe(BACK);
-    expect(createClock('Asia/Kolkata').offset(BACK)).toBe(5.5 * HOUR);
-    expect(createClock('America/St_Johns').offset(NOW)).toBe(-3.5 * HOUR);
+    expect([BACK - 1, BACK].map((at) => brussels.civil(at) - at)).toEqual([2 * HOUR, HOUR]);
+    const offsets = ['UTC', 'Asia/Kolkata', 'America/St_Johns'].map((zone) => createClock(zone).offset(BACK));
+    expect(offsets).toEqual([0, 5.5 * HOUR, -2.5 * HOUR]);
   });
 
   it('takes the first of two instants, and the later time for one that is skipped', () => {
@@ -47,15 +45,8 @@ describe('a clock', () => {
     'floors and goes on without a gap or a circle in %s',
     (zone) => {
       const clock = createClock(zone);
-      const steps = [
-        minutes(15),
-        minutes(60),
-        minutes(360),
-        DAYS,
-        WEEKS,
-        { unit: 'month', count: 3 } as const,
-      ];
-      for (const step of steps) {
+      const steps = [minutes(15), minutes(60), minutes(360), DAYS, WEEKS];
+      for (const step of [...steps, { unit: 'month', count: 3 } as const]) {
         let at = floorToStep(Date.UTC(2026, 8, 1), step, clock);
         for (let times = 0; times < 200; times += 1) {
           const next = nextBeginning(at, step, clock);
@@ -110,39 +101,21 @@ describe('the closest ticks that fit, named by day, month and year where they ch
 });
 
 test('another year than this one is named', () => {
-  expect(axis('2027-02-01T00:00Z', 7 * DAY, 100, 'UTC', Date.UTC(2026, 10, 22)).text).toMatch(/^1 Feb 2027/);
+  expect(axis('2027-02-01T00:00Z', 7 * DAY, 100, 'UTC', NOW).text).toMatch(/^1 Feb 2027/);
 });
 
 describe('where clocks change', () => {
-  const times = (start: string, length: number, width: number, zone = BRUSSELS): string[] =>
-    axis(start, length, width, zone).ticks.map(({ at }) => new Date(at).toISOString().slice(5, 16));
-
-  test('a day of 25 hours: midnight, 06:00 and so on by the clock', () => {
-    expect(times('2026-10-24T22:00Z', 25 * HOUR, 70)).toEqual([
-      '10-24T22:00',
-      '10-25T05:00',
-      '10-25T11:00',
-      '10-25T17:00',
-    ]);
-  });
-
-  test('an hour that comes twice is there twice', () => {
-    expect(
-      axis('2026-10-24T22:00Z', 6 * HOUR, 70)
-        .text.trim()
-        .split(/ {2,}/),
-    ).toEqual([...['25 Oct', '01:00', '02:00', '02:00', '03:00', '04:00']]);
-  });
-
-  test('an hour that is skipped is left out', () => {
-    const labels = axis('2026-03-28T23:00Z', 5 * HOUR, 70)
-      .text.trim()
-      .split(/ {2,}/);
-    expect(labels).toEqual(['Sun 29 Mar', '01:00', '03:00', '04:00', '05:00']);
+  test.each([
+    ['a day has 25 hours', '2026-10-24T22:00Z', 25 * HOUR, 'Sun 25 Oct  06:00  12:00  18:00'],
+    ['an hour is there twice', '2026-10-24T22:00Z', 6 * HOUR, '25 Oct  01:00  02:00  02:00  03:00  04:00'],
+    ['an hour is left out', '2026-03-28T23:00Z', 5 * HOUR, 'Sun 29 Mar  01:00  03:00  04:00  05:00'],
+  ])('%s', (_, start, length, labels) => {
+    expect(axis(start, length, 70).text.trim().replace(/ {2,}/g, '  ')).toBe(labels);
   });
 
   test('a day begins at 01:00 where midnight is skipped', () => {
-    expect(times('2026-04-23T12:00Z', 2 * DAY, 40, 'Africa/Cairo')).toContain('04-23T22:00');
+    const { ticks } = axis('2026-04-23T12:00Z', 2 * DAY, 40, 'Africa/Cairo');
+    expect(ticks.map(({ at }) => at)).toContain(Date.UTC(2026, 3, 23, 22));
   });
 });
 
@@ -176,63 +149,56 @@ test('labels never overlap or leave the axis, ticks lie in the window in order, 
 describe('an axis with two lines', () => {
   /** Seven pixels a character. */
   const room = (width: number) => ({ width, measure: (label: string) => 7 * label.length, gap: 8 });
-  const labels = ({ ticks }: TwoLineAxis): string[] => ticks.map(({ label }) => label);
-  const axis = (start: number, end: number, width: number, zone = 'Europe/Brussels'): TwoLineAxis =>
-    twoLineAxis({ start, end }, createClock(zone), room(width));
+  const axisOf = (start: number, length: number, width: number): TwoLineAxis =>
+    twoLineAxis({ start, end: start + length }, brussels, room(width));
   const day = brussels.instant(Date.UTC(2026, 10, 23));
 
-  it('has hours for a day, and names the day above', () => {
-    const found = axis(day, day + DAY, 1000);
-    expect(found.spans.map(({ label }) => label)).toEqual(['Mon 23 Nov 2026']);
-    expect(labels(found).slice(0, 3)).toEqual(['00:00', '02:00', '04:00']);
+  it.each([
+    ['a day', day, DAY, 1000, 'Mon 23 Nov 2026', '00:00 02:00 04:00 06:00'],
+    ['a week', day, 7 * DAY, 400, 'November 2026', 'Mon 23 Tue 24 Wed 25 Thu 26'],
+    ['a month', day, 30 * DAY, 375, 'November 2026, December 2026', 'Mon 23 Mon 30 Mon 7 Mon 14'],
+    ['a year', day, 365 * DAY, 1000, '2026, 2027', 'December January February March'],
+    ['a year, narrow', day, 365 * DAY, 400, '2026, 2027', 'Dec Jan Feb Mar'],
+    [
+      'an hour that comes twice',
+      BACK - 2 * HOUR,
+      6 * HOUR,
+      300,
+      'Sun 25 Oct 2026',
+      '01:00 02:00 02:00 03:00',
+    ],
+    ['an hour that is skipped', FORWARD - HOUR, 4 * HOUR, 240, 'Sun 28 Mar 2027', '01:00 03:00 04:00 05:00'],
+  ])('of %s', (_, start, length, width, above, below) => {
+    const { spans, ticks } = axisOf(start, length, width);
+    expect(spans.flatMap(({ label }) => label || []).join(', ')).toBe(above);
+    expect(
+      ticks
+        .slice(0, 4)
+        .map(({ label }) => label)
+        .join(' '),
+    ).toBe(below);
   });
 
-  it('has days for a week and for a month, Mondays and months for more', () => {
-    expect(labels(axis(day, day + 7 * DAY, 400))).toEqual([
-      ...['Mon 23', 'Tue 24', 'Wed 25', 'Thu 26', 'Fri 27', 'Sat 28'],
-      'Sun 29',
-    ]);
-    const month = axis(day, day + 30 * DAY, 375);
-    expect(labels(month)).toEqual(['Mon 23', 'Mon 30', 'Mon 7', 'Mon 14', '']);
-    expect(month.spans.map(({ label }) => label)).toEqual(['November 2026', 'December 2026']);
-    expect(labels(axis(day, day + 365 * DAY, 1000)).slice(0, 3)).toEqual(['December', 'January', 'February']);
-    expect(labels(axis(day, day + 365 * DAY, 400)).slice(0, 3)).toEqual(['Dec', 'Jan', 'Feb']);
-  });
-
-  it('shows the hour that comes twice twice, and not the one that is skipped', () => {
-    const night = labels(axis(BACK - 3 * HOUR, BACK + 3 * HOUR, 300));
-    expect(night).toEqual(['00:00', '01:00', '02:00', '02:00', '03:00', '04:00']);
-    expect(labels(axis(FORWARD - 2 * HOUR, FORWARD + 2 * HOUR, 240))).toEqual([
-      ...['00:00', '01:00', '03:00'],
-      '04:00',
-    ]);
-    const days = axis(brussels.instant(Date.UTC(2026, 9, 24)), brussels.instant(Date.UTC(2026, 9, 27)), 400);
-    expect(days.spans.map(({ start, end }) => (end - start) / HOUR)).toEqual([24, 25, 24]);
+  it('has days of 23 and 25 hours', () => {
+    const { spans } = axisOf(brussels.instant(Date.UTC(2026, 9, 24)), 73 * HOUR, 400);
+    expect(spans.map(({ start, end }) => (end - start) / HOUR)).toEqual([24, 25, 24]);
   });
 
   it.each([375, 1280])('lets no label reach into another, at any zoom, %i wide', (width) => {
-    const random = [0.013, 0.37, 0.51, 0.77, 0.98];
     for (let length = HOUR; length < 700 * DAY; length *= 1.7) {
-      for (const share of random) {
+      for (const share of [0.013, 0.37, 0.51, 0.77, 0.98]) {
         const start = NOW + share * 300 * DAY;
-        const window = { start, end: start + length };
-        const { spans, ticks } = twoLineAxis(window, brussels, room(width));
-        const x = (at: number): number => Math.max(0, ((at - start) / length) * width);
-        const texts = [
-          ticks.map(({ at, label }) => ({ from: x(at), label })),
-          spans.map((span) => ({ from: x(span.start), label: span.label })),
-        ];
-        for (const line of texts) {
+        const { spans, ticks } = axisOf(start, length, width);
+        for (const line of [ticks, spans.map(({ start: at, label }) => ({ at, label }))]) {
           let free = 0;
-          for (const { from, label } of line.filter((one) => one.label !== '')) {
+          for (const { at, label } of line.filter((one) => one.label !== '')) {
+            const from = Math.max(0, ((at - start) / length) * width);
             expect(from).toBeGreaterThanOrEqual(free);
             free = from + 7 * label.length;
           }
           expect(free).toBeLessThanOrEqual(width);
         }
-        for (const [index, span] of spans.entries()) {
-          if (index > 0) expect(span.start).toBe(spans[index - 1]?.end);
-        }
+        expect(spans.slice(1).map((span) => span.start)).toEqual(spans.slice(0, -1).map(({ end }) => end));
         expect(ticks.length).toBeLessThan(width / 7);
       }
     }
