@@ -302,11 +302,4 @@ describe('__complete as a process', () => {
     expect(requests).toHaveLength(1);
     expect(readFileSync(client.credentials, 'utf8')).toBe(before);
   });
-
-  test('candidates that need no state write no files', async () => {
-    const machine = newMachine();
-    await machine.run(['__complete', '--', 'reserve', '']);
-    await machine.run(['__complete', '--', '--profile', '']);
-    expect([existsSync(machine.config), existsSync(machine.state)]).toEqual([false, false]);
-  });
 });

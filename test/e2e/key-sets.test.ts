@@ -128,16 +128,6 @@ describe('row 26: verify --offline', () => {
     expect(service.requests).toHaveLength(1);
   });
 
-  test('a copy that is hours old is told; a day old is 7', async () => {
-    await verify(own);
-    rewrite({ at: Date.now() - 5 * HOUR });
-    const { exitCode, stderr } = await verify(own, '--offline');
-    expect([exitCode, stderr]).toEqual([0, expect.stringMatching(/^warning: .*300 min ago/)]);
-    rewrite({ at: Date.now() - 24 * HOUR });
-    expect(reportOf(await verify(own, '--offline'))).toMatchObject({ exitCode: 7 });
-    expect(service.requests).toHaveLength(1);
-  });
-
   test('row 28: with no keys kept it is 7, and says why', async () => {
     const report = reportOf(await verify(own, '--offline'));
     expect(report).toMatchObject({ exitCode: 7, code: 'keys_unreachable' });

@@ -80,14 +80,4 @@ describe('serve --database', () => {
       expect(ended.stderr).not.toContain('hunter2');
     },
   );
-
-  test.each([
-    [['--port', '0', '--data', 'here']],
-    [['--port', '0', '--memory']],
-    [['rotate-keys', '--data', 'x']],
-  ])('with %j beside it is exit 2', async (words) => {
-    const ended = await operator('postgres://someone:hunter2@host/none').on(...words);
-    expect(ended.exitCode).toBe(2);
-    expect(ended.stderr).not.toContain('hunter2');
-  });
 });

@@ -16,14 +16,6 @@ beforeAll(async () => {
 const verify = (args: string[], running: Running = {}) =>
   own.run(['--offline', '--json', 'verify', ...args], running);
 
-test.each(['http://example.org/jwks.json', 'http://'])(
-  '--jwks %s: 2, nothing is fetched',
-  async (address) => {
-    const report = reportOf(await own.run(['--json', 'verify', 'link.jwt', '--jwks', address]));
-    expect(report).toMatchObject({ code: 'usage', message: `${address} is not an https address.` });
-  },
-);
-
 describe('a saved reservation', () => {
   test('is the token and a line end, for its owner only, and verifies', async () => {
     const path = join(own.home, 'link.jwt');
