@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
@@ -142,22 +142,6 @@ describe('the workflows', () => {
       undefined,
       undefined,
     ]);
-  });
-
-  test('find the words of the changelog about a version', () => {
-    const notes = steps.find(({ run = '' }) => run.includes('notes.md') && run.includes('awk'))?.run ?? '';
-    mkdirSync(join(folder, 'dist/packages'), { recursive: true });
-    const other = (version: string): string => `## [${version}] - 2026-12-01\n\nWords about ${version}.\n\n`;
-    writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${['1.0.0', '0.9.0'].map(other).join('')}`);
-    execFileSync('bash', ['-c', notes], { cwd: folder, env: { ...process.env, GITHUB_REF_NAME: 'v1.0.0' } });
-    expect(readFileSync(join(folder, 'dist/packages/notes.md'), 'utf8')).toBe('\nWords about 1.0.0.\n\n');
-  });
-
-  test('look first whether the commit can be released', () => {
-    const { text } = workflows[0] ?? { text: '' };
-    const release: { jobs: Record<string, { needs?: string | string[] }> } = parse(text);
-    const first = Object.entries(release.jobs).filter(([, { needs }]) => needs === undefined);
-    expect(first.map(([name]) => name)).toEqual(['check']);
   });
 });
 

@@ -69,7 +69,9 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
    */
   async function openTab(context?: BrowserContext): Promise<Page> {
     const { base_url } = served.addresses;
-    const own = context ?? (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' }));
+    const own =
+      context ??
+      (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB', reducedMotion: 'reduce' }));
     own.setDefaultTimeout(PATIENCE);
     const page = await own.newPage();
     page.on('pageerror', (error) => complaints.push(String(error)));
