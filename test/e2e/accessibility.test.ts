@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { AxeResults } from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Served, serveInProcess } from './served.ts';
@@ -29,7 +29,6 @@ describe.skipIf(withoutChromium)(titleInChromium('axe finds nothing'), () => {
     page = await browser.newPage({ viewport: WIDE, reducedMotion: 'reduce' });
     page.setDefaultTimeout(PATIENCE);
   });
-  afterAll(() => browser?.close());
 
   const open = (path: string) => page.goto(`${served.addresses.base_url}${path}`);
 

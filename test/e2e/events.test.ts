@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventSource } from 'eventsource';
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { HOUR } from '../../src/contract/durations.ts';
 import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
@@ -73,7 +73,6 @@ describe.skipIf(withoutChromium)(titleInChromium('events in a browser'), () => {
   beforeAll(async () => {
     browser = await launchChromium();
   });
-  afterAll(() => browser?.close());
 
   test('tabs show at once what others book, ask nothing while nothing happens, and go on after the server was killed', async () => {
     const context = await browser.newContext();

@@ -1,10 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { createVerifier } from '../../src/verifier.ts';
-import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import {
+  launchChromium,
+  logInByHand,
+  noteComplaints,
+  titleInChromium,
+  withoutChromium,
+} from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Served, serveInProcess } from './served.ts';
@@ -55,18 +61,11 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       serveInProcess('--name', '<b>Lab</b>', ...files),
     ]);
   });
-  afterAll(() => browser?.close());
 
-  let complaints: string[];
-  beforeEach(() => {
-    complaints = [];
-  });
-  afterEach(() => expect(complaints).toEqual([]));
+  const complaints: string[] = [];
+  afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
-  /**
-   * A tab of a browser. What it complains about or asks of others is noted; that a browser logs each refused dry run, and each
-   * request to a server that is away, is not the page's doing.
-   */
+  /** A tab of a browser. What it complains about or asks of others is noted. */
   async function openTab(context?: BrowserContext): Promise<Page> {
     const { base_url } = served.addresses;
     const own =
@@ -74,14 +73,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB', reducedMotion: 'reduce' }));
     own.setDefaultTimeout(PATIENCE);
     const page = await own.newPage();
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('console', (message) => {
-      if (!/^Failed to load resource: /.test(message.text())) complaints.push(message.text());
-    });
-    page.on('request', (request) => {
-      const url = request.url();
-      if (!url.startsWith(base_url) && !/^(?:data|blob):/.test(url)) complaints.push(url);
-    });
+    noteComplaints(page, base_url, complaints);
     await page.clock.install();
     await page.goto(base_url);
     return page;

@@ -213,7 +213,7 @@ export interface Recorded {
 /** What a {@link Recorder} answers: JSON or a text, with a status and headers where they matter. */
 export interface Reply {
   status?: number;
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string | string[]>>;
   json?: unknown;
   text?: string;
 }

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { formatInstant } from '../../../src/contract/instants.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../../../src/contract/routes.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
@@ -194,8 +195,7 @@ class RecordedPerson {
   /** An hour of its own, so that no command is refused. */
   #times(): string[] {
     const start = dawn(2 + this.#report.acknowledged);
-    const iso = (time: number): string => new Date(time).toISOString();
-    return ['--start', iso(start), '--end', iso(start + HOUR)];
+    return ['--start', formatInstant(start), '--end', formatInstant(start + HOUR)];
   }
 
   /** What was printed about a reservation is known from then on. */
