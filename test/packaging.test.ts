@@ -6,7 +6,6 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { writeArchive } from '../src/build/archives.ts';
 import { manualPage } from '../src/build/command-reference.ts';
-import { NODE_PROGRAMS, NODE_RELEASE } from '../src/build/node-programs.ts';
 import { noticesOf, packageFolder } from '../src/build/packages.ts';
 import { releaseFaults } from '../src/build/release.ts';
 import { SERVER_OPTIONS } from '../src/operate/options.ts';
@@ -189,17 +188,6 @@ describe('a commit that can be released', () => {
   test('is not one of another tag', () => {
     expect(releaseFaults('v1.0.1', fit)).toEqual([expect.stringContaining('v1.0.1')]);
   });
-});
-
-/** Whether the package registry can be asked. */
-const registry = spawnSync('npm', ['view', 'node', 'name', '--fetch-retries=0'], { encoding: 'utf8' });
-
-test.skipIf(registry.status !== 0)('the registry has the checkout’s Node.js for every platform', () => {
-  const missing = Object.values(NODE_PROGRAMS).filter(({ name }) => {
-    const asked = spawnSync('npm', ['view', `${name}@${NODE_RELEASE}`, 'version'], { encoding: 'utf8' });
-    return asked.stdout.trim() !== NODE_RELEASE;
-  });
-  expect(missing).toEqual([]);
 });
 
 describe('the licences', () => {

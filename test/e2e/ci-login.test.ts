@@ -49,18 +49,6 @@ test('a job that asks for more is told that its token is for its experiment alon
   });
 });
 
-test('row 163: an ID token for another service is not sent, and its aud is told', async () => {
-  const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken('https://other.example.org') });
-  expect(reportOf(await job.command('list', '--json'))).toMatchObject({
-    exitCode: 4,
-    code: 'token_invalid',
-    why: expect.stringContaining(
-      `"https://other.example.org", and must be ${server.issuer}. Nothing was sent.`,
-    ),
-    fix: 'slices-conn help environment',
-  });
-});
-
 test('row 161: the secret of a runner is not sent over plain http', async () => {
   const { env } = github.runner();
   const address = 'http://ci.example.org/runner?api-version=2.0';

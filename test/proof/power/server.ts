@@ -5,10 +5,11 @@ import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../../../src/contract/routes.ts';
 import { CLIENT_ID } from '../../../src/server/identity/user-token.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
+import { headersWith } from '../../e2e/wire-caller.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
 import { WITH_HOPS } from '../../store/one-link.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
-import { type Answer, credentials, type HttpCaller, logIn } from '../caller.ts';
+import { type Answer, type HttpCaller, logIn } from '../caller.ts';
 import type { Chance } from '../chance.ts';
 import { LINKS, TOPOLOGY } from '../links.ts';
 import { acknowledged } from '../load.ts';
@@ -145,7 +146,7 @@ class RecordedServer {
     try {
       await server.start();
       const { pid, caller } = server;
-      const headers = await credentials(caller, await logIn(caller));
+      const headers = await headersWith(caller, await logIn(caller));
       const isAsked = (): boolean => server.isRunning;
       const clients = Array.from({ length: CLIENTS }, () => this.#book(caller, headers, isAsked));
       clients.push(this.#logIn(caller, isAsked));
