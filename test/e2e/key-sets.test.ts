@@ -1,14 +1,13 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { HOUR, MINUTE } from '../../src/contract/durations.ts';
 import { KEY_HISTORY_PATH, KEY_SET_PATH } from '../../src/contract/routes.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { claimsOf, keySetOf, makeKey, makeToken, RESERVATION, type TestKey } from '../fixtures/tokens.ts';
 import { reportOf } from './command.ts';
 import { type Client, newClient, pointingAt, type Recorder, record, serveHere } from './served.ts';
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
 const own = makeKey('ES256', { kid: 'own' });
 const next = makeKey('ES256', { kid: 'next' }, 'next');
 const unknown = makeKey('ES256', { kid: 'unknown' }, 'unknown');

@@ -71,20 +71,7 @@ test('tokens of one’s own: keygen, issue, inspect, verify: one passes what the
   expect(keys[0]).not.toHaveProperty('d');
 
   const issue = ['token', 'issue', '--key', 'key.json', '--issuer', 'https://svc.example.org'];
-  const claims = [
-    '--sub',
-    'robot',
-    '--aud',
-    'x',
-    '--ttl',
-    '60',
-    '--claim',
-    'n=1',
-    '--claim',
-    's=a=b',
-    '--claim',
-    'o={"a":[true]}',
-  ];
+  const claims = '--sub robot --aud x --ttl 60 --claim n=1 --claim s=a=b --claim o={"a":[true]}'.split(' ');
   const { stdout: issued, exitCode, stderr } = await run([...issue, ...claims]);
   expect([exitCode, stderr]).toEqual([0, '']);
   expect(issued).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
