@@ -1,12 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { writeArchive } from '../src/build/archives.ts';
 import { manualPage } from '../src/build/command-reference.ts';
-import { NODE_PROGRAMS, NODE_RELEASE } from '../src/build/node-programs.ts';
 import { noticesOf, packageFolder } from '../src/build/packages.ts';
 import { releaseFaults } from '../src/build/release.ts';
 import { SERVER_OPTIONS } from '../src/operate/options.ts';
@@ -138,22 +137,6 @@ describe('the workflows', () => {
     expect(installing).toHaveLength(4);
     expect(installing.filter(({ permissions }) => permissions !== undefined)).toEqual([]);
   });
-
-  test('find the words of the changelog about a version', () => {
-    const notes = steps.find(({ run = '' }) => run.includes('notes.md') && run.includes('awk'))?.run ?? '';
-    mkdirSync(join(folder, 'dist/packages'), { recursive: true });
-    const other = (version: string): string => `## [${version}] - 2026-12-01\n\nWords about ${version}.\n\n`;
-    writeFileSync(join(folder, 'CHANGELOG.md'), `# Changelog\n\n${['1.0.0', '0.9.0'].map(other).join('')}`);
-    execFileSync('bash', ['-c', notes], { cwd: folder, env: { ...process.env, GITHUB_REF_NAME: 'v1.0.0' } });
-    expect(readFileSync(join(folder, 'dist/packages/notes.md'), 'utf8')).toBe('\nWords about 1.0.0.\n\n');
-  });
-
-  test('look first whether the commit can be released', () => {
-    const { text } = workflows[0] ?? { text: '' };
-    const release: { jobs: Record<string, { needs?: string | string[] }> } = parse(text);
-    const first = Object.entries(release.jobs).filter(([, { needs }]) => needs === undefined);
-    expect(first.map(([name]) => name)).toEqual(['check']);
-  });
 });
 
 describe('a commit that can be released', () => {
@@ -181,17 +164,6 @@ describe('a commit that can be released', () => {
   ])('is not one %s: %s', (_, named, other, tag = 'v1.0.0') => {
     expect(releaseFaults(tag, { ...fit, ...other })).toEqual([expect.stringContaining(named)]);
   });
-});
-
-/** Whether the package registry can be asked. */
-const registry = spawnSync('npm', ['view', 'node', 'name', '--fetch-retries=0'], { encoding: 'utf8' });
-
-test.skipIf(registry.status !== 0)('the registry has the checkout’s Node.js for every platform', () => {
-  const missing = Object.values(NODE_PROGRAMS).filter(([name]) => {
-    const asked = spawnSync('npm', ['view', `${name}@${NODE_RELEASE}`, 'version'], { encoding: 'utf8' });
-    return asked.stdout.trim() !== NODE_RELEASE;
-  });
-  expect(missing).toEqual([]);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -24,22 +24,4 @@ export function folderOnDisk(): string {
 export function checkDisk(): void {
   if (!IN_MEMORY.has(statfsSync(tmpdir()).type)) return;
   throw new Error(`${tmpdir()} is kept in memory, not on a disk. Set TMPDIR to a folder on one.`);
-}
-
-/** The disk under the folder for temporary files: its device and file system; unknown where there is no /proc. */
-export function diskName(): string {
-  let mounts: string;
-  try {
-    mounts = readFileSync('/proc/self/mounts', 'utf8');
-  } catch {
-    return 'an unknown disk';
-  }
-  const fitting = mounts
-    .trim()
-    .split('\n')
-    .map((mount) => mount.split(' '))
-    .filter(([, place = '']) => `${tmpdir()}/`.startsWith(place === '/' ? place : `${place}/`))
-    .toSorted(([, one = ''], [, other = '']) => other.length - one.length);
-  const [device = '', , kind = ''] = fitting[0] ?? [];
-  return `${kind} on ${device}`;
 }

@@ -1,13 +1,20 @@
+import type { Result } from './benchmark.ts';
+
 /** What is measured against something else: gives its own figure for one round (a time, or a rate). */
 export type Contender = () => number | Promise<number>;
 
-/** The figures of contenders that took turns, round by round. */
-export interface Rounds<Name extends string> {
-  /** The median of one contender's figures. */
-  median(name: Name): number;
-  /** The median, over the rounds, of one contender's figure by the other's of the same round. */
-  ratio(over: Name, under: Name): number;
-}
+/**
+ * Compares two contenders that took turns: the ratio is the median, over the rounds, of one's figure by the other's of the same
+ * round.
+ *
+ * @param shown a figure with its unit
+ */
+export type Compare<Name extends string> = (
+  over: Name,
+  under: Name,
+  about: Pick<Result, 'name' | 'what' | 'limit' | 'bound'>,
+  shown: (figure: number) => string,
+) => Result;
 
 /**
  * Lets contenders take turns within one run, so that what else the machine does hits all of them; every other round
@@ -18,7 +25,7 @@ export interface Rounds<Name extends string> {
 export async function alternate<Name extends string>(
   rounds: number,
   contenders: readonly (readonly [name: Name, measure: Contender])[],
-): Promise<Rounds<Name>> {
+): Promise<Compare<Name>> {
   const figures = new Map<Name, number[]>(contenders.map(([name]) => [name, []]));
   for (let round = -1; round < rounds; round += 1) {
     for (const [name, measure] of round % 2 === 0 ? contenders : contenders.toReversed()) {
@@ -27,11 +34,11 @@ export async function alternate<Name extends string>(
     }
   }
   const of = (name: Name): number[] => figures.get(name) ?? [];
-  return {
-    median: (name) => median(of(name)),
-    ratio: (over, under) =>
-      median(of(over).map((figure, round) => figure / (of(under)[round] ?? Number.NaN))),
-  };
+  return (over, under, about, shown) => ({
+    ...about,
+    ratio: median(of(over).map((figure, round) => figure / (of(under)[round] ?? Number.NaN))),
+    measured: `${shown(median(of(over)))} ÷ ${shown(median(of(under)))}`,
+  });
 }
 
 /** The middle of some figures; NaN of none. */

@@ -72,63 +72,58 @@ function requestsTo({ url, pid }: ServerProcess, who: SignedIn) {
 
 const Listed = v.object({ items: v.array(v.looseObject({ id: v.string() })) });
 
-/** What a create and a read cost beside a plain stack. Linux only. */
-export const plain: Benchmark = {
-  name: 'plain',
-  method: `processor time of the server's process for a request, of ${CONNECTIONS} keep-alive connections from one process, in turns: \`serve\` as it is built, on a SQLite file, and plain-server.ts (Fastify, node:sqlite, jose: the same tokens from a cache, one row a reservation, as durable, which has the text of its answer); both answer the same JSON`,
-  async run({ quick }) {
-    const folder = folderOnDisk();
-    const [ours, theirs] = [join(folder, 'ours'), join(folder, 'plain')];
-    mkdirSync(ours);
-    mkdirSync(theirs);
-    const serve = await startServe(ours);
-    const other = await startServer(theirs, (ready) => [
-      plainServer,
-      join(theirs, 'plain.sqlite'),
-      ready,
-      serve.url,
+/**
+ * What a create and a read cost beside a plain stack: processor time of the server's process for a request, over connections that
+ * are kept alive, from one process, in turns. One is `serve` as it is built, on a SQLite file, the other plain-server.ts. Linux only.
+ */
+export const plain: Benchmark = async ({ quick }) => {
+  const folder = folderOnDisk();
+  const [ours, theirs] = [join(folder, 'ours'), join(folder, 'plain')];
+  mkdirSync(ours);
+  mkdirSync(theirs);
+  const serve = await startServe(ours);
+  const other = await startServer(theirs, (ready) => [
+    plainServer,
+    join(theirs, 'plain.sqlite'),
+    ready,
+    serve.url,
+  ]);
+  const who = await signIn(ours, serve.url);
+  const sides = await Promise.all(
+    [serve, other].map(async (server) => {
+      const requests = requestsTo(server, who);
+      const [create, list] = [routePath('createReservation'), routePath('listReservations')];
+      for (let created = 0; created < LISTED; created += 1) await requests.send('POST', create);
+      const listed = await requests.send('GET', list);
+      const { items } = v.parse(Listed, JSON.parse(listed));
+      const one = routePath('readReservation', { id: items[0]?.id ?? '' });
+      const few = quick ? 4 : 1;
+      return {
+        form: [Object.keys(items[0] ?? {}).join(), items.length],
+        close: requests.close,
+        create: () => requests.cost(2000 / few, 'POST', create),
+        one: () => requests.cost(2000 / few, 'GET', one),
+        list: () => requests.cost(1000 / few, 'GET', list),
+      };
+    }),
+  );
+  const [own, bare] = sides;
+  if (!own || !bare || String(own.form) !== String(bare.form))
+    throw new Error('the answers are not the same');
+  const results: Result[] = [];
+  for (const [name, what, limit] of CASES) {
+    const compare = await alternate(quick ? 3 : 9, [
+      ['own', own[name]],
+      ['bare', bare[name]],
     ]);
-    const who = await signIn(ours, serve.url);
-    const sides = await Promise.all(
-      [serve, other].map(async (server) => {
-        const requests = requestsTo(server, who);
-        const [create, list] = [routePath('createReservation'), routePath('listReservations')];
-        for (let created = 0; created < LISTED; created += 1) await requests.send('POST', create);
-        const listed = await requests.send('GET', list);
-        const { items } = v.parse(Listed, JSON.parse(listed));
-        const one = routePath('readReservation', { id: items[0]?.id ?? '' });
-        const few = quick ? 4 : 1;
-        return {
-          form: [Object.keys(items[0] ?? {}).join(), items.length],
-          close: requests.close,
-          create: () => requests.cost(2000 / few, 'POST', create),
-          one: () => requests.cost(2000 / few, 'GET', one),
-          list: () => requests.cost(1000 / few, 'GET', list),
-        };
-      }),
+    const about = { name: `plain, ${name}`, what: `${what} ÷ with the plain stack`, limit } as const;
+    results.push(
+      compare('own', 'bare', { ...about, bound: 'atMost' }, (figure) => `${figure.toFixed(0)} µs`),
     );
-    const [own, bare] = sides;
-    if (!own || !bare || String(own.form) !== String(bare.form))
-      throw new Error('the answers are not the same');
-    const results: Result[] = [];
-    for (const [name, what, limit] of CASES) {
-      const rounds = await alternate(quick ? 3 : 9, [
-        ['own', own[name]],
-        ['bare', bare[name]],
-      ]);
-      results.push({
-        name: `plain, ${name}`,
-        what: `${what} ÷ with the plain stack`,
-        ratio: rounds.ratio('own', 'bare'),
-        limit,
-        bound: 'atMost',
-        measured: `${rounds.median('own').toFixed(0)} µs ÷ ${rounds.median('bare').toFixed(0)} µs`,
-      });
-    }
-    await Promise.all(sides.map(({ close }) => close()));
-    await Promise.all([serve.stop(), other.stop()]);
-    return results;
-  },
+  }
+  await Promise.all(sides.map(({ close }) => close()));
+  await Promise.all([serve.stop(), other.stop()]);
+  return results;
 };
 
 const CASES = [

@@ -1,15 +1,33 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { Client } from 'pg';
+import { builtInTopology } from '../../src/allocator/network.ts';
 import { linkId } from '../../src/contract/links.ts';
 import { openStores } from '../../src/store/stores.ts';
 import { ask, newDatabase, startPostgres } from '../fixtures/postgres-server.ts';
 import type { Benchmark } from './benchmark.ts';
 import { checkDisk } from './disk.ts';
 import { alternate } from './measure.ts';
-import { BARE_SCHEMA, IN_FLIGHT, LINKS, type Turn } from './postgres-writers.ts';
 
+/** What a process is told: how to write, to which links, and for how long. */
+export interface Turn {
+  how: 'ours' | 'bare';
+  links: 'hot' | 'spread';
+  seconds: number;
+}
+
+/** How many connections or bookings are under way in one process. */
+export const IN_FLIGHT = 8;
+/** The links of the built-in topology that a booking of a benchmark always finds room on. */
+export const LINKS = builtInTopology().links;
 const PROCESSES = 2;
+
+/** The tables of the bare writers: rows that are as long as a reservation's, and a row for each link. */
+const BARE_SCHEMA = `
+  CREATE TABLE link (id TEXT PRIMARY KEY, version BIGINT NOT NULL);
+  CREATE TABLE booking (
+    id TEXT, part INTEGER, link TEXT NOT NULL, start_ms BIGINT NOT NULL, end_ms BIGINT NOT NULL, who TEXT NOT NULL,
+    PRIMARY KEY (id, part)
+  )`;
 
 /** The next thing that a process says. @throws Error when it ends instead */
 function answer(child: ChildProcess): Promise<{ rate?: number }> {
@@ -31,13 +49,8 @@ async function dismiss(child: ChildProcess): Promise<void> {
 }
 
 async function makeBareTables(url: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query(BARE_SCHEMA);
-  for (const { site1, site2 } of LINKS) {
-    await client.query('INSERT INTO link (id, version) VALUES ($1, 0)', [linkId(site1, site2)]);
-  }
-  await client.end();
+  const rows = LINKS.map(({ site1, site2 }) => `('${linkId(site1, site2)}', 0)`);
+  await ask(url, `${BARE_SCHEMA}; INSERT INTO link (id, version) VALUES ${rows.join()}`);
 }
 
 /** @throws Error when what is written would not be on the disk before it is acknowledged */
@@ -50,55 +63,43 @@ async function checkDurable(url: string): Promise<void> {
   }
 }
 
-/** What several processes book on one PostgreSQL, by what bare transactions of the same size do. */
-export const postgres: Benchmark = {
-  name: 'postgres',
-  method: `an own PostgreSQL with its default settings, fsync on; ${PROCESSES} processes, each with an Allocator and ${IN_FLIGHT} bookings in flight, in turns of seconds with the same processes on ${IN_FLIGHT} connections each: BEGIN, three inserts, an update of the link's row, COMMIT; both start empty`,
-  async run({ quick }) {
-    checkDisk();
-    const server = await startPostgres({ durable: true });
-    await checkDurable(server.url);
-    const [{ url: ours }, { url: bare }] = [await newDatabase(server.url), await newDatabase(server.url)];
-    await (await openStores(ours)).close();
-    await makeBareTables(bare);
-    const script = new URL('postgres-process.ts', import.meta.url);
-    const children = Array.from({ length: PROCESSES }, (_, index) =>
-      fork(script, [ours, bare, String(index * 100)]),
-    );
-    await Promise.all(children.map(answer));
-    const seconds = quick ? 1 : 2;
-    const rate = (how: Turn['how'], links: Turn['links']) => async (): Promise<number> => {
-      const answers = children.map(answer);
-      for (const child of children) child.send({ how, links, seconds } satisfies Turn);
-      return (await Promise.all(answers)).reduce((sum, found) => sum + (found.rate ?? Number.NaN), 0);
-    };
-    const rounds = await alternate(quick ? 3 : 7, [
-      ['bare hot', rate('bare', 'hot')],
-      ['hot', rate('ours', 'hot')],
-      ['bare spread', rate('bare', 'spread')],
-      ['spread', rate('ours', 'spread')],
-    ]);
-    await Promise.all(children.map(dismiss));
-    await server.close();
-    const measured = (links: Turn['links']): string =>
-      `${rounds.median(links).toFixed(0)}/s ÷ ${rounds.median(`bare ${links}`).toFixed(0)}/s`;
-    return [
-      {
-        name: 'postgres, one link',
-        what: 'bookings per second on one link ÷ bare transactions that update its row',
-        ratio: rounds.ratio('hot', 'bare hot'),
-        limit: 1.5,
-        bound: 'atLeast',
-        measured: measured('hot'),
-      },
-      {
-        name: 'postgres, spread',
-        what: `bookings per second spread over ${LINKS.length} links ÷ bare transactions that update their rows`,
-        ratio: rounds.ratio('spread', 'bare spread'),
-        limit: 0.6,
-        bound: 'atLeast',
-        measured: measured('spread'),
-      },
-    ];
-  },
+/**
+ * What several processes book on one PostgreSQL with its default settings, fsync on, each with an Allocator; by what bare transactions
+ * of the same size do, in turns of seconds with the same processes and as many connections: BEGIN, three inserts, an update of the
+ * link's row, COMMIT. Both start empty.
+ */
+export const postgres: Benchmark = async ({ quick }) => {
+  checkDisk();
+  const server = await startPostgres({ durable: true });
+  await checkDurable(server.url);
+  const [{ url: ours }, { url: bare }] = [await newDatabase(server.url), await newDatabase(server.url)];
+  await (await openStores(ours)).close();
+  await makeBareTables(bare);
+  const script = new URL('postgres-process.ts', import.meta.url);
+  const children = Array.from({ length: PROCESSES }, (_, index) =>
+    fork(script, [ours, bare, String(index * 100)]),
+  );
+  await Promise.all(children.map(answer));
+  const seconds = quick ? 1 : 2;
+  const rate = (how: Turn['how'], links: Turn['links']) => async (): Promise<number> => {
+    const answers = children.map(answer);
+    for (const child of children) child.send({ how, links, seconds } satisfies Turn);
+    return (await Promise.all(answers)).reduce((sum, found) => sum + (found.rate ?? Number.NaN), 0);
+  };
+  const compare = await alternate(quick ? 3 : 7, [
+    ['bare hot', rate('bare', 'hot')],
+    ['hot', rate('ours', 'hot')],
+    ['bare spread', rate('bare', 'spread')],
+    ['spread', rate('ours', 'spread')],
+  ]);
+  await Promise.all(children.map(dismiss));
+  await server.close();
+  const shown = (figure: number): string => `${figure.toFixed(0)}/s`;
+  const hot = 'bookings per second on one link ÷ bare transactions that update its row';
+  const spread = `bookings per second spread over ${LINKS.length} links ÷ bare transactions that update their rows`;
+  const bound = 'atLeast';
+  return [
+    compare('hot', 'bare hot', { name: 'postgres, one link', what: hot, limit: 1.5, bound }, shown),
+    compare('spread', 'bare spread', { name: 'postgres, spread', what: spread, limit: 0.6, bound }, shown),
+  ];
 };

@@ -43,59 +43,48 @@ async function makeAll(
   await Promise.all(Array.from({ length: WAITING }, take));
 }
 
-/** What many rows on a link cost those who read some of them. */
-export const rows: Benchmark = {
-  name: 'rows',
-  method: `Allocator on SQLite files with ${FEW} and ${MANY} live of 6 hours within 90 days on one link, ${WAITING} waiting at once, durable, in turns of ${TURN}: half of the bookings within 90 days, half within the next hour; refusals of all that the link can carry, of which another has 1 Mbps for all of the time, with their alternatives`,
-  async run({ quick }) {
-    const folder = folderOnDisk();
-    const random = seeded(21);
-    const filled = async (live: number) => {
-      const stores = await openStores(join(folder, `${live}.sqlite`));
-      const allocator = allocatorOn(stores.reservations);
-      const all = { ...request(false, random), start: Date.now() + 30_000, end: Date.now() + 95 * DAY };
-      await makeAll(allocator, [{ ...all, bandwidth: 1 }]);
-      await makeAll(
-        allocator,
-        Array.from({ length: live }, () => request(false, random)),
-      );
-      const time = (make: () => Promise<void>) => async (): Promise<number> =>
-        (await milliseconds(make)) / TURN;
-      const bookings = (): CreateRequest[] =>
-        Array.from({ length: TURN }, (_, index) => request(index % 2 === 0, random));
-      const whole = (): CreateRequest[] =>
-        Array.from({ length: TURN }, () => ({ ...request(false, random), bandwidth: 100_000 }));
-      return {
-        stores,
-        book: time(() => makeAll(allocator, bookings())),
-        refuse: time(() => makeAll(allocator, whole(), false)),
-      };
+/**
+ * What many rows on a link cost those who read some of them: in turns on SQLite files, durable, with some and with many live of
+ * 6 hours within 90 days on one link. Half of the bookings are within 90 days, half within the next hour; refused is all that the
+ * link can carry, of which another has 1 Mbps for all of the time, with alternatives.
+ */
+export const rows: Benchmark = async ({ quick }) => {
+  const folder = folderOnDisk();
+  const random = seeded(21);
+  const filled = async (live: number) => {
+    const stores = await openStores(join(folder, `${live}.sqlite`));
+    const allocator = allocatorOn(stores.reservations);
+    const all = { ...request(false, random), start: Date.now() + 30_000, end: Date.now() + 95 * DAY };
+    await makeAll(allocator, [{ ...all, bandwidth: 1 }]);
+    await makeAll(
+      allocator,
+      Array.from({ length: live }, () => request(false, random)),
+    );
+    const time = (make: () => Promise<void>) => async (): Promise<number> =>
+      (await milliseconds(make)) / TURN;
+    const bookings = (): CreateRequest[] =>
+      Array.from({ length: TURN }, (_, index) => request(index % 2 === 0, random));
+    const whole = (): CreateRequest[] =>
+      Array.from({ length: TURN }, () => ({ ...request(false, random), bandwidth: 100_000 }));
+    return {
+      stores,
+      book: time(() => makeAll(allocator, bookings())),
+      refuse: time(() => makeAll(allocator, whole(), false)),
     };
-    const [few, many] = [await filled(FEW), await filled(MANY)];
-    const rounds = await alternate(quick ? 5 : 15, [
-      ['few', few.book],
-      ['many', many.book],
-      ['refused', many.refuse],
-    ]);
-    await Promise.all([few.stores.close(), many.stores.close()]);
-    const each = (name: 'few' | 'many' | 'refused'): string => `${rounds.median(name).toFixed(2)} ms`;
-    return [
-      {
-        name: 'rows, booked',
-        what: `a booking with ${MANY} live ÷ with ${FEW}`,
-        ratio: rounds.ratio('many', 'few'),
-        limit: 2,
-        bound: 'atMost',
-        measured: `${each('many')} ÷ ${each('few')}`,
-      },
-      {
-        name: 'rows, refused',
-        what: `a refusal with its alternatives ÷ a booking, both with ${MANY} live`,
-        ratio: rounds.ratio('refused', 'many'),
-        limit: 2,
-        bound: 'atMost',
-        measured: `${each('refused')} ÷ ${each('many')}`,
-      },
-    ];
-  },
+  };
+  const [few, many] = [await filled(FEW), await filled(MANY)];
+  const compare = await alternate(quick ? 5 : 15, [
+    ['few', few.book],
+    ['many', many.book],
+    ['refused', many.refuse],
+  ]);
+  await Promise.all([few.stores.close(), many.stores.close()]);
+  const shown = (figure: number): string => `${figure.toFixed(2)} ms`;
+  const booked = `a booking with ${MANY} live ÷ with ${FEW}`;
+  const refused = `a refusal with its alternatives ÷ a booking, both with ${MANY} live`;
+  const terms = { limit: 2, bound: 'atMost' } as const;
+  return [
+    compare('many', 'few', { name: 'rows, booked', what: booked, ...terms }, shown),
+    compare('refused', 'many', { name: 'rows, refused', what: refused, ...terms }, shown),
+  ];
 };

@@ -2,19 +2,14 @@ import { spawn } from 'node:child_process';
 import { existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import * as v from 'valibot';
 import { builtInTopology } from '../../src/allocator/network.ts';
-import { ExperimentList } from '../../src/contract/directory.ts';
-import {
-  EXPERIMENT_TOKEN_HEADER,
-  EXPERIMENTS_API_GROUP,
-  JWT_TYPE,
-  routePath,
-} from '../../src/contract/routes.ts';
+import { JWT_TYPE } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { SERVER_FILE } from '../../src/store/stores.ts';
+import { signedBy } from '../fixtures/asked-server.ts';
 
-const program = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
+/** The launcher of the command line, as it is built. */
+export const PROGRAM = new URL('../../bin/slices-conn.js', import.meta.url).pathname;
 /** How long a process may take to take requests, in milliseconds. */
 const PATIENCE = 60_000;
 
@@ -72,7 +67,7 @@ export function writeReady(file: string, baseUrl: string): void {
 /** `slices-conn serve` on the data in a folder, as the program is built. */
 export function startServe(folder: string): Promise<ServerProcess> {
   const settings = ['--port', '0', '--max-changes', '1000000000', '--data', folder, '--ready-file'];
-  return startServer(folder, (ready) => [program, 'serve', ...settings, ready]);
+  return startServer(folder, (ready) => [PROGRAM, 'serve', ...settings, ready]);
 }
 
 /** The headers and the tokens of the built-in lead, for the experiment `demo`. */
@@ -85,27 +80,10 @@ export interface SignedIn {
 export async function signIn(folder: string, baseUrl: string): Promise<SignedIn> {
   const server = await createReferenceServer({ baseUrl, database: join(folder, SERVER_FILE) });
   try {
-    const user = await server.signIn('lead');
-    const authorization = `Bearer ${user}`;
-    const groups = { experiments_api_group: EXPERIMENTS_API_GROUP };
-    const ask = async (path: string, accept: string): Promise<Response> => {
-      const url = `${server.addresses.portal}${path}`;
-      const response = await server.fetch(new Request(url, { headers: { authorization, accept } }));
-      if (!response.ok) throw new Error(`${path} is answered with ${response.status}`);
-      return response;
-    };
-    const listed = await ask(routePath('listExperiments', groups), 'application/json');
-    const { experiments } = v.parse(ExperimentList, await listed.json());
-    const demo = experiments.find(({ name }) => name === 'demo');
-    if (!demo) throw new Error('there is no experiment demo');
-    const token = await ask(routePath('experimentToken', { ...groups, id: demo.id }), JWT_TYPE);
+    const headers = await signedBy(server);
+    const user = headers['authorization']?.replace('Bearer ', '') ?? '';
     return {
-      headers: {
-        authorization,
-        [EXPERIMENT_TOKEN_HEADER]: await token.text(),
-        accept: JWT_TYPE,
-        'content-type': 'application/json',
-      },
+      headers: { ...headers, accept: JWT_TYPE, 'content-type': 'application/json' },
       tokens: [user],
     };
   } finally {

@@ -87,16 +87,9 @@ describe('after one command', () => {
 
   test('run books for as long as the command runs', async () => {
     const there = site.reservations.size;
-    const { stdout } = await client.start(
-      'run',
-      'be-gent1',
-      'pl-poznan1',
-      ...['--bandwidth', '1G', '--for', '1h'],
-      '--',
-      'sh',
-      '-c',
-      'echo $SLICES_CONN_SITE1_S_TAG',
-    ).ended;
+    const command = ['--', 'sh', '-c', 'echo $SLICES_CONN_SITE1_S_TAG'];
+    const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--for', '1h'];
+    const { stdout } = await client.start('run', ...link, ...command).ended;
     expect(stdout).toMatch(/^3\d{3}\n$/);
     expect(site.reservations.size).toBe(there);
   });

@@ -1,12 +1,9 @@
-import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { expect, test } from 'vitest';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import { freePort } from '../fixtures/postgres.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-import { newMachine, reportOf, reservationIn, tagsOf } from './command.ts';
+import { newMachine, reservationIn, tagsOf } from './command.ts';
 import { type Client, newClient, serveHere } from './served.ts';
 
 const Audit = v.object({
@@ -114,21 +111,4 @@ test('beside a server each decision says who, what and when, and why not or why'
   expect(table.stderr).toContain('--limit 10');
   expect(table.stdout).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME .*\n.*, of be-gent1 – gr-uth/);
   await server.stop();
-});
-
-test('serve audit of a database of another version is refused, with what to do, and leaves it as it was', async () => {
-  const folder = temporaryFolder();
-  const file = join(folder, 'slices-conn.sqlite');
-  const old = new DatabaseSync(file);
-  old.exec('CREATE TABLE link (id TEXT); PRAGMA application_id = 0x736c6373; PRAGMA user_version = 1');
-  old.close();
-  const ended = await newMachine().run(['serve', 'audit', '--data', folder, '--json']);
-  const { exitCode, why, fix } = reportOf(ended);
-  expect(exitCode).toBe(2);
-  expect(why).toContain('The database has schema version 1;');
-  expect(fix).toBe(`mv ${file} ${file}.bad`);
-  const after = new DatabaseSync(file, { readOnly: true });
-  expect(after.prepare('PRAGMA user_version').get()).toEqual({ user_version: 1 });
-  after.close();
-  expect(readdirSync(folder)).toEqual(['slices-conn.sqlite']);
 });

@@ -143,11 +143,4 @@ describe('serve backup', () => {
     expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(says) });
     expect([readdirSync(data), readdirSync(folder)]).toEqual([before, []]);
   });
-
-  test('has no other flag of serve', async () => {
-    const refused = await backUp('--database', 'postgres://someone:hunter2@host/none', 'x');
-    expect(refused.exitCode).toBe(2);
-    expect(refused.stderr).toContain('serve backup has no flag --database.');
-    expect(refused.stderr).not.toContain('hunter2');
-  });
 });

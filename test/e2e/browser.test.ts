@@ -1,8 +1,8 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import * as v from 'valibot';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { ROUTES } from '../../src/contract/routes.ts';
-import { launchChromium, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import { launchChromium, noteComplaints, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
 import { reportOf, reservationIn } from './command.ts';
 import { type Client, newClient, type Served, type Started, serveInProcess, storedLogin } from './served.ts';
 
@@ -15,7 +15,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
     [browser, served] = await Promise.all([launchChromium(), serveInProcess()]);
     client = newClient(served.env);
   });
-  afterAll(() => browser?.close());
 
   const complaints: string[] = [];
   afterEach(() => {
@@ -25,15 +24,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the server’s pages in a brow
   /** A page in a browser profile of its own; everything it complains about or asks of others is noted. */
   async function newPage(options: BrowserContextOptions = {}): Promise<Page> {
     const page = await browser.newPage(options);
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('console', (message) => {
-      const deliberate = /Failed to load resource: .* status of 4\d\d/.test(message.text());
-      if (!deliberate && ['error', 'warning'].includes(message.type())) complaints.push(message.text());
-    });
-    page.on('request', (request) => {
-      const url = request.url();
-      if (!url.startsWith(served.addresses.base_url) && !url.startsWith('data:')) complaints.push(url);
-    });
+    noteComplaints(page, served.addresses.base_url, complaints);
     return page;
   }
 

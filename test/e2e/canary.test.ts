@@ -1,13 +1,22 @@
 import { writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { TOKEN_EXCHANGE_GRANT } from '../../src/contract/ci-rules.ts';
 import { allCommands } from '../fixtures/command-world.ts';
-import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { claimsOf, IDS, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type Ended, reportOf } from './command.ts';
-import { age, type Client, newClient, pointingAt, providerReply, serveHere, storedLogin } from './served.ts';
+import {
+  age,
+  type Client,
+  newClient,
+  pointingAt,
+  providerReply,
+  type Recorded,
+  type Reply,
+  record,
+  serveHere,
+  storedLogin,
+} from './served.ts';
 
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 
@@ -134,44 +143,25 @@ let mood = WELL;
 const heard = new Set<string>();
 let origin = '';
 
-const server = createServer(async (request, response) => {
-  let body = '';
-  for await (const chunk of request.setEncoding('utf8')) body += chunk;
-  const path = request.url ?? '';
-  const good = (value: unknown) => {
-    const text = typeof value === 'string';
-    response.writeHead(200, { 'content-type': text ? 'application/jwt' : 'application/json' });
-    response.end(text ? value : JSON.stringify(value));
-  };
-  const answer = wellAnswer(path, body);
-  if (answer !== undefined) return good(answer);
-  const said = [...Object.values(request.headers).flat(), body, ...new URLSearchParams(body).values()].join(
-    ' ; ',
-  );
+function answer({ path, body, headers }: Recorded): Reply | 'hang' | 'reset' {
+  const well = wellAnswer(path, body);
+  if (typeof well === 'string') return { text: well, headers: { 'content-type': 'application/jwt' } };
+  if (well !== undefined) return { json: well };
+  const said = [...Object.values(headers).flat(), body, ...new URLSearchParams(body).values()].join(' ; ');
   for (const [name, canary] of Object.entries(CANARIES)) if (said.includes(canary)) heard.add(name);
-  if (mood.how === 'reset') return void request.socket.resetAndDestroy();
-  if (mood.how === 'hang') return;
-  const type = mood.how === 'html' ? 'text/html' : 'application/json';
+  const { how, status } = mood;
+  if (how === 'reset' || how === 'hang') return how;
   const told = said.replaceAll(/[^\x20-\x7e]/g, ' ');
-  response.writeHead(mood.status, {
-    'content-type': type,
-    'x-echo': told,
-    'www-authenticate': `Bearer realm="${told.replaceAll('"', '')}"`,
-  });
-  if (mood.how === 'html') return void response.end(`<title>${said}</title>`);
-  response.end(
-    JSON.stringify({
-      detail: [
-        { loc: ['Site', said], msg: `you sent ${said}`, type: said },
-        { loc: ['Date'], msg: said, type: 'x' },
-      ],
-      message: said,
-      title: said,
-      error: 'invalid_request',
-      error_description: `you sent ${said}`,
-    }),
-  );
-});
+  const echo = { 'x-echo': told, 'www-authenticate': `Bearer realm="${told.replaceAll('"', '')}"` };
+  if (how === 'html')
+    return { status, headers: { ...echo, 'content-type': 'text/html' }, text: `<title>${said}</title>` };
+  const detail = [
+    { loc: ['Site', said], msg: `you sent ${said}`, type: said },
+    { loc: ['Date'], msg: said, type: 'x' },
+  ];
+  const oauth = { error: 'invalid_request', error_description: `you sent ${said}` };
+  return { status, headers: echo, json: { detail, message: said, title: said, ...oauth } };
+}
 
 function wellAnswer(path: string, body: string): unknown {
   const known = providerReply(path, origin, { device_code: CANARIES.device, user_code: 'ABCD-EFGH' });
@@ -191,9 +181,8 @@ function wellAnswer(path: string, body: string): unknown {
   return experiment;
 }
 
-afterAll(() => server.close().closeAllConnections());
 beforeAll(async () => {
-  origin = `http://127.0.0.1:${await listenOnLoopback(server)}`;
+  origin = (await record(answer)).url;
 });
 beforeEach(() => {
   mood = WELL;
@@ -384,5 +373,57 @@ describe('--debug', () => {
     expect(ended.stderr).toContain('slices-experiment-token: [secret]\n');
     expect(ended.stderr).toMatch(/← 400 after \d+ ms\n/);
     expect(reportOf(ended)).toMatchObject({ code: 'site_invalid', exitCode: 6 });
+  });
+});
+
+/** With characters that JSON may escape and a form must encode. */
+const ODD = {
+  SLICES_CONN_USER_TOKEN: 'canary/user+==',
+  SLICES_CONN_EXPERIMENT_TOKEN: 'canary-experiment',
+  SLICES_CONN_TOKEN_PLACEMENT: 'experiment',
+};
+const refusal = (said: unknown): Reply => ({
+  status: 422,
+  json: { detail: [{ loc: ['Site'], msg: `you sent ${said}`, type: 'x' }] },
+});
+
+test.each<[string, readonly string[], RegExp, (asked: Recorded, url: string) => Reply]>([
+  [
+    'as it was',
+    ['reserve', ...LINK],
+    /error: you sent Bearer \[secret\]\n/,
+    ({ headers }) => refusal(headers.authorization),
+  ],
+  ['in a body', ['reserve', ...LINK], /error: you sent /, ({ body }) => refusal(body)],
+  [
+    'in a success',
+    ['project', 'list'],
+    /error: /,
+    ({ headers }) => ({ json: { projects: headers.authorization } }),
+  ],
+  [
+    'in the form of a device login',
+    ['login', '--wait', '5'],
+    /error: /,
+    ({ path, body }, url) => {
+      if (path !== '/auth/token') return providerReply(path, url, { device_code: 'canary/device+==' }) ?? {};
+      return { status: 400, json: { error: 'invalid_request', error_description: `you sent ${body}` } };
+    },
+  ],
+])('a service that repeats what it was sent, in its own spelling: %s', async (_, args, says, answer) => {
+  const client = newClient({ ...pointingAt((await record(answer)).url), ...ODD });
+  const { stdout, stderr } = await client.command(...args, '--debug');
+  expect(stderr).toMatch(says);
+  // The stack that --debug shows names this file.
+  expect((stdout + stderr).replaceAll('canary.test.ts', '')).not.toMatch(/canary/);
+});
+
+test('a token command below a file can’t be run: 2, not a bug', async () => {
+  const client = newClient({});
+  const command = JSON.stringify([`${process.execPath}/x`]);
+  await client.command('profile', 'set', 'local', `userTokenCommand=${command}`);
+  expect(reportOf(await client.command('project', 'list', '--json'))).toMatchObject({
+    code: 'usage',
+    exitCode: 2,
   });
 });

@@ -38,19 +38,6 @@ test('a job of GitHub books by the ID tokens of its runner, and asks for one in 
   expect(job.logins).toEqual([]);
 });
 
-test.each<[string, Record<string, string>, string]>([
-  ['GitHub, without permissions', { GITHUB_ACTIONS: 'true' }, 'id-token: write'],
-  ['GitLab, without id_tokens', { GITLAB_CI: 'true' }, 'SLICES_CONN_ID_TOKEN: { aud: http'],
-])('a job of %s is told what it needs', async (_, env, needed) => {
-  const refused = await newClient({ ...server.env, ...env }).command('list', '--json');
-  expect(reportOf(refused)).toMatchObject({
-    exitCode: 4,
-    code: 'not_logged_in',
-    why: expect.stringContaining(needed),
-    fix: 'slices-conn help environment',
-  });
-});
-
 test('a job that asks for more is told that its token is for its experiment alone', async () => {
   const { env } = github.runner();
   const refused = await newClient({ ...server.env, ...env }).command('user', 'sessions', '--json');
@@ -59,18 +46,6 @@ test('a job that asks for more is told that its token is for its experiment alon
     code: 'scope_missing',
     message: expect.stringMatching(/^Your token is for experiment exp_\S+ alone/),
     fix: null,
-  });
-});
-
-test('row 163: an ID token for another service is not sent, and its aud is told', async () => {
-  const job = newClient({ ...server.env, SLICES_CONN_ID_TOKEN: gitlab.idToken('https://other.example.org') });
-  expect(reportOf(await job.command('list', '--json'))).toMatchObject({
-    exitCode: 4,
-    code: 'token_invalid',
-    why: expect.stringContaining(
-      `"https://other.example.org", and must be ${server.issuer}. Nothing was sent.`,
-    ),
-    fix: 'slices-conn help environment',
   });
 });
 
@@ -91,13 +66,6 @@ test('a token that is given goes before what a job could ask for', async () => {
   const job = newClient({ ...server.env, ...env, SLICES_CONN_USER_TOKEN: String(token) });
   await job.result('list');
   expect(asked).toEqual([]);
-});
-
-test.each([
-  ['--github', 'octo/measure', '--gitlab', 'lab/measure', '--ref', 'main'],
-  ['--github', 'octo/measure', '--ref', 'refs/heads/main', '--end', '+91d'],
-])('experiment ci add %s %s %s %s %s %s is 2', async (...flags) => {
-  expect((await person.command('experiment', 'ci', 'add', ...flags)).exitCode).toBe(2);
 });
 
 test('experiment ci list shows the rules, and remove ends one by a part of its id', async () => {

@@ -1,14 +1,11 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { DAY, HOUR, MINUTE, SECOND } from '../../src/contract/durations.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Ended, reportOf, reservationIn, typed } from './command.ts';
 import { type Client, newClient, type Served, serveHere } from './served.ts';
 
-const SECOND = 1000;
-const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
-const DAY = 24 * HOUR;
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1'];
 
 let server: Served;

@@ -1,11 +1,8 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CompletionShell } from '../../src/cli/completion/scripts.ts';
-import { Secret } from '../../src/contract/secret.ts';
-import { Credentials } from '../../src/session/login/credentials.ts';
-import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { COMPILED } from '../fixtures/compiled.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { type Machine, newMachine, reservationIn } from './command.ts';
@@ -273,40 +270,10 @@ describe.skipIf(fish.skipped)(fish.title, () => {
   });
 });
 
-describe('__complete as a process', () => {
-  test('at a service that never answers, it asks once and ends', async () => {
-    const { url, requests } = await record(() => 'hang');
-    const env = pointingAt(url);
-    const client = newClient(env, { ownProcess: true });
-    const profile = await new Profiles(client.config, env).resolve(undefined);
-    const issuedAt = Date.now();
-    const keep = (expiresAt: number) =>
-      new Credentials(client.state, profile, (_file, work) => work()).change(() => ({
-        accessToken: new Secret('x.y.z'),
-        refreshToken: new Secret('once'),
-        issuedAt,
-        expiresAt,
-        loggedInAt: issuedAt,
-        portalTokens: {},
-      }));
-
-    await keep(issuedAt + 3_600_000);
-    const ended = await client.command('__complete', '--', 'experiment', 'use', '');
-    expect(ended).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
-    expect(requests).toHaveLength(1);
-
-    // What a login can be refreshed with is good for once: it is not spent here.
-    await keep(issuedAt + 1);
-    const before = readFileSync(client.credentials, 'utf8');
-    expect(await client.command('__complete', '--', 'show', '')).toEqual(ended);
-    expect(requests).toHaveLength(1);
-    expect(readFileSync(client.credentials, 'utf8')).toBe(before);
-  });
-
-  test('candidates that need no state write no files', async () => {
-    const machine = newMachine();
-    await machine.run(['__complete', '--', 'reserve', '']);
-    await machine.run(['__complete', '--', '--profile', '']);
-    expect([existsSync(machine.config), existsSync(machine.state)]).toEqual([false, false]);
-  });
+test('__complete as a process: at a service that never answers, it asks once and ends', async () => {
+  const { url, requests } = await record(() => 'hang');
+  const client = newClient({ ...pointingAt(url), SLICES_CONN_USER_TOKEN: 'x.y.z' }, { ownProcess: true });
+  const ended = await client.command('__complete', '--', 'experiment', 'use', '');
+  expect(ended).toEqual({ exitCode: 0, stdout: ':0\n', stderr: '' });
+  expect(requests).toHaveLength(1);
 });

@@ -133,11 +133,6 @@ describe('standard output on a full disk (THREATS.md 112)', () => {
 });
 
 describe('help and version', () => {
-  test('--version --json prints JSON, as all else does', async () => {
-    const { stdout } = await own.run(['--offline', '--version', '--json']);
-    expect(JSON.parse(stdout)).toEqual({ version: expect.stringMatching(/^\d+\.\d+\.\d+/) });
-  });
-
   test('help environment has the variables that other programs know too', async () => {
     const { stdout } = await own.run(['help', 'environment']);
     const usual = [

@@ -17,7 +17,6 @@ import { startCommand } from '../fixtures/program.ts';
 import { reportOf } from './command.ts';
 import {
   type Client,
-  CODE,
   newClient,
   pointingAt,
   providerReply,
@@ -185,21 +184,6 @@ describe('what the person or the provider decides', () => {
     expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true, fix });
     expect(client.logins).toEqual([]);
   });
-
-  test('SIGTERM while waiting: 143, and nothing is left', async () => {
-    const odd = await oddServices();
-    const client = at(odd.url);
-    const login = client.start('login', '--json');
-    await login.saw(new RegExp(CODE));
-    await vi.waitUntil(() => odd.requests.some(({ path }) => path === '/auth/token'), PATIENCE);
-    for (let copy = 0; copy < 2; copy += 1) login.signal('SIGTERM');
-    expect(await login.ended).toMatchObject({ exitCode: 143, stdout: '' });
-    expect(JSON.parse(login.output.stderr.trim().split('\n').at(-1) ?? '')).toMatchObject({
-      error: { code: 'terminated', exitCode: 143, maybeDone: false },
-    });
-    expect(login.output.stderr).not.toMatch(/^ {4}at /m);
-    expect(client.logins).toEqual([]);
-  });
 });
 
 describe('rows 16, 17: where the login is kept', () => {
@@ -311,6 +295,27 @@ describe('row 3: a token goes to the services that it was obtained for, and nowh
     expect(foreign.requests).toEqual([]);
     expect(await client.command('status')).toMatchObject({ exitCode: 0 });
   });
+});
+
+test('row 5: plain http beyond loopback: nothing arrives, and with insecure everything does, a login with its scope included', async () => {
+  // This machine, by an address outside loopback.
+  const beyond = (url: string): string => url.replace('127.0.0.1', '0.0.0.0');
+  const token = { json: { access_token: 'opaque', token_type: 'Bearer', expires_in: 600 } };
+  const provider = await record(({ path }, url) => providerReply(path, beyond(url)) ?? token);
+  const plain = beyond(provider.url);
+  const client = newClient({});
+  const addresses = [`baseUrl=${plain}`, `portalUrl=${plain}/portal`, `authUrl=${plain}/auth`];
+  const set = ['profile', 'set', 'lab', 'clientId=lab-client', 'scope=openid lab', ...addresses];
+  expect(await client.command(...set)).toMatchObject({ exitCode: 2 });
+  expect(await client.run(['login'], { env: pointingAt(plain) })).toMatchObject({ exitCode: 2 });
+  expect(provider.requests).toEqual([]);
+  await client.result(...set, 'insecure=true');
+  await client.result('--profile', 'lab', 'login');
+  const asked = provider.requests.find(({ path }) => path === '/auth/device');
+  expect([...new URLSearchParams(asked?.body)].toSorted()).toEqual([
+    ['client_id', 'lab-client'],
+    ['scope', 'openid lab'],
+  ]);
 });
 
 describe('row 6: the address to open', () => {

@@ -83,26 +83,3 @@ describe('choosing a project and an experiment', () => {
     }
   });
 });
-
-describe('row 11: --debug', () => {
-  test('puts no token on stderr', async () => {
-    const { json, run } = newMachine();
-    const { id } = reservationIn(await json(...LATER));
-    const told: string[] = [];
-    for (const command of [
-      LATER.join(' '),
-      'list',
-      `show ${id} --token`,
-      `update ${id} --extend 1h`,
-      'experiment token',
-      'project token',
-      `update ${id} --bandwidth 101G`,
-      'show con_offline.localhost_none',
-      `delete --yes ${id}`,
-    ]) {
-      told.push((await run(['--offline', '--debug', ...command.split(' ')])).stderr);
-    }
-    expect(told.join('')).not.toContain('eyJ');
-    expect(told.join('')).toContain('error: There is no reservation');
-  });
-});

@@ -49,12 +49,6 @@ describe('serve --metrics', () => {
     expect(await stopped(server)).toBe(0);
   });
 
-  test('is off unless it is asked for', async () => {
-    const server = await serveHere();
-    expect(server.addresses).not.toHaveProperty('metrics_url');
-    expect(await stopped(server)).toBe(0);
-  });
-
   test('a port that is taken: exit 7, and nothing is left behind', async () => {
     const server = await serveHere('--metrics', '0');
     const { port } = new URL(server.addresses.metrics_url ?? '');

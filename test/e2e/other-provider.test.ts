@@ -1,13 +1,160 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { type OtherProvider, otherProvider, USER_CODE } from '../fixtures/other-provider.ts';
-import { IDS } from '../fixtures/tokens.ts';
+import { claimsOf, IDS, keySetOf, makeKey, makeToken, RESERVATION } from '../fixtures/tokens.ts';
 import { type Ended, reportOf, typed } from './command.ts';
-import { type Client, newClient, pointingAt } from './served.ts';
+import { type Client, newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
+
+/** As authentik has it. */
+const ISSUER_PATH = '/application/o/slices';
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const DEVICE_CODE = 'canary.device~code';
+const ACCESS_TOKEN = 'canary-opaque/access+token==';
+/** The code that a person enters. */
+const USER_CODE = '731 902 448';
+
+/** What the provider answers to the polls of a login, one after the other; the last one again and again. */
+type PollAnswer = 'authorization_pending' | 'slow_down' | 'tokens';
+
+const jwt = (status: number, text: string): Reply => ({
+  ...{ status, text, headers: { 'content-type': 'application/jwt' } },
+});
+
+/**
+ * An identity provider, a portal and a connectivity service by another hand, on one origin. What they do otherwise than the reference
+ * server: the issuer has a path and ends in a slash, it demands PKCE, a device request gets neither `interval` nor a complete address,
+ * pending polls and hasty ones get statuses other than 400, and a login gets an opaque token of type `bearer`, of which nothing more is
+ * known. The paths are written out, as another implementer reads them in the API.
+ *
+ * @param polls see {@link PollAnswer}
+ */
+async function otherProvider(...polls: readonly PollAnswer[]) {
+  /** What a strict server objects to in a request. */
+  const objections: string[] = [];
+  let [challenge, polled] = ['', 0];
+  const [portalKey, serviceKey] = ['portal', 'service'].map((kid) =>
+    makeKey('ES256', { kid }, `other ${kid}`),
+  );
+  if (!portalKey || !serviceKey) throw new RangeError('two keys were made');
+  const seconds = Math.floor(Date.now() / 1000);
+  const times = { iat: seconds, exp: seconds + 900 };
+  /** The only reservation, signed, once there is one. */
+  let made: string | undefined;
+
+  /** Refuses a request that is not as it must be (RFC 6749 §5.2). */
+  const object = ({ method, path }: Recorded, what: string): Reply => {
+    objections.push(`${method} ${path}: ${what}`);
+    return { status: 400, json: { error: 'invalid_request' } };
+  };
+  /** A form with these members and no others, each once (RFC 6749 §3.2), from a client without a secret. */
+  const isForm = ({ headers, body, path }: Recorded, names: string): boolean =>
+    /^application\/x-www-form-urlencoded(?:; ?charset=utf-8)?$/i.test(headers['content-type'] ?? '') &&
+    headers.authorization === undefined &&
+    !path.includes('?') &&
+    [...new URLSearchParams(body).keys()].toSorted().join(' ') === names &&
+    new URLSearchParams(body).get('client_id') === 'slices-conn';
+
+  function poll(asked: Recorded): Reply {
+    polled += 1;
+    const form = new URLSearchParams(asked.body);
+    const hash = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    const isDue = form.get('grant_type') === DEVICE_GRANT && form.get('device_code') === DEVICE_CODE;
+    if (!isForm(asked, 'client_id code_verifier device_code grant_type') || !isDue || hash !== challenge) {
+      return object(asked, 'a poll');
+    }
+    const answer = polls[polled - 1] ?? polls.at(-1);
+    if (answer === 'authorization_pending') return { status: 428, json: { error: answer } };
+    if (answer === 'slow_down')
+      return { status: 403, json: { error: answer, error_description: 'Too often' } };
+    return { json: { access_token: ACCESS_TOKEN, token_type: 'bearer' } };
+  }
+
+  function reserve(asked: Recorded, base: string): Reply {
+    const { headers, path, body } = asked;
+    const { site1, site2, bandwidth, start_date, end_date, tokens } = JSON.parse(body);
+    const isSent = headers['slices-experiment-token'] === experimentToken && String(tokens) === ACCESS_TOKEN;
+    const isNow = path.endsWith('?start_now=true') && start_date === null;
+    if (!isSent || !isNow || headers['content-type'] !== 'application/json')
+      return object(asked, 'a request');
+    const now = new Date().toISOString();
+    const terms = { site1, site2, bandwidth: Number(bandwidth), start_date: now, end_date, created_at: now };
+    const connectivity = { ...RESERVATION, ...terms };
+    const iat = Math.floor(Date.now() / 1000);
+    const claims = { iss: `${base}/net`, iat, exp: iat + 900, sub: RESERVATION.id, connectivity };
+    made = makeToken(serviceKey ?? expect.fail(), claims);
+    return jwt(201, made);
+  }
+
+  const server = await record((asked, origin): Reply => {
+    const question = `${asked.method} ${asked.path.split('?')[0]}`;
+    switch (question) {
+      case `GET ${ISSUER_PATH}/.well-known/openid-configuration`:
+        return {
+          json: {
+            issuer: `${origin}${ISSUER_PATH}/`,
+            authorization_endpoint: `${origin}/authorize`,
+            device_authorization_endpoint: `${origin}/oauth/device/code`,
+            token_endpoint: `${origin}/oauth/token`,
+            token_endpoint_auth_methods_supported: ['client_secret_post', 'none'],
+            response_types_supported: ['code'],
+            code_challenge_methods_supported: ['S256'],
+            // At another host: a login needs no key set.
+            jwks_uri: 'https://keys.example.invalid/jwks.json',
+          },
+        };
+      case 'POST /oauth/device/code': {
+        const form = new URLSearchParams(asked.body);
+        challenge = form.get('code_challenge') ?? '';
+        const isStrict = isForm(asked, 'client_id code_challenge code_challenge_method scope');
+        if (!isStrict || form.get('code_challenge_method') !== 'S256')
+          return object(asked, 'a device request');
+        const verification_uri = `${origin}${ISSUER_PATH}/activate`;
+        return {
+          json: { device_code: DEVICE_CODE, user_code: USER_CODE, verification_uri, expires_in: 300 },
+        };
+      }
+      case 'POST /oauth/token':
+        return poll(asked);
+      case 'GET /portal/.well-known/jwks.json':
+        return { json: keySetOf(portalKey) };
+      case 'GET /net/.well-known/jwks.json':
+        return { json: keySetOf(serviceKey) };
+    }
+    if (!question.includes('/apis/')) return { status: 404, text: '<h1>Not Found</h1>' };
+    if (asked.headers.authorization !== `Bearer ${ACCESS_TOKEN}`) return object(asked, 'user token');
+    const demo = { name: 'demo', role: 'lead' };
+    switch (question) {
+      case 'GET /portal/apis/projects/v1alpha1/projects/':
+        return { json: { projects: [{ id: IDS.project, ...demo }] } };
+      case 'GET /portal/apis/experiments/v1alpha1/experiments/':
+        return { json: { experiments: [{ id: IDS.experiment, project_id: IDS.project, ...demo }] } };
+      case `GET /portal/apis/experiments/v1alpha1/experiments/${IDS.experiment}`:
+        return asked.headers.accept === 'application/jwt'
+          ? jwt(200, experimentToken)
+          : object(asked, 'accept');
+      case 'POST /net/apis/v1alpha1/connectivity':
+        return reserve(asked, origin);
+      case `GET /net/apis/v1alpha1/connectivity/${IDS.reservation}`:
+        if (made !== undefined) return jwt(200, made);
+    }
+    return { status: 404, text: '<h1>Not Found</h1>' };
+  });
+  const [base_url, portal_url, auth_url] = ['/net', '/portal', ISSUER_PATH].map((path) => server.url + path);
+  const addresses = { base_url: `${base_url}`, portal_url: `${portal_url}`, auth_url: `${auth_url}` };
+  const experimentToken = makeToken(portalKey, claimsOf('experiment', { iss: portal_url, ...times }));
+  return {
+    ...{ addresses, objections, requests: server.requests },
+    polls: () => polled,
+    /** What must never be printed. */
+    secrets: [DEVICE_CODE, ACCESS_TOKEN, experimentToken],
+  };
+}
 
 const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
 
 /** A machine that is pointed at a provider, everything that its commands print, and the pauses that they ask for. */
-function machineAt(provider: OtherProvider) {
+function machineAt(provider: Awaited<ReturnType<typeof otherProvider>>) {
   const env = pointingAt(provider.addresses);
   const client: Client = newClient(env);
   const printed: string[] = [];
@@ -21,7 +168,7 @@ function machineAt(provider: OtherProvider) {
 }
 
 test('services by another hand, with an opaque token and no refresh: from login to logout, and no secret is printed', async () => {
-  const provider = await otherProvider({ polls: ['authorization_pending', 'slow_down', 'tokens'] });
+  const provider = await otherProvider('authorization_pending', 'slow_down', 'tokens');
   const { client, printed, pauses, run } = machineAt(provider);
   const login = await run('login', '--debug');
   expect(provider.objections).toEqual([]);
@@ -31,7 +178,7 @@ test('services by another hand, with an opaque token and no refresh: from login 
     expect(login.stdout).toContain(said);
   expect(login.exitCode).toBe(0);
   // Polls come 5 s apart where no interval is given, and 5 s later still after slow_down.
-  expect(provider.polls).toHaveLength(3);
+  expect(provider.polls()).toBe(3);
   expect(pauses).toEqual([5000, 5000, 10_000]);
 
   const status = await run('status', '--json');
@@ -55,7 +202,7 @@ test('services by another hand, with an opaque token and no refresh: from login 
   const asked = provider.requests.length;
   expect((await run('logout', '--debug')).stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
   expect(client.logins).toEqual([]);
-  expect(provider.requests.slice(asked).filter((request) => request.startsWith('POST'))).toEqual([]);
+  expect(provider.requests.slice(asked).filter(({ method }) => method === 'POST')).toEqual([]);
   expect(await run('status')).toMatchObject({ exitCode: 4 });
   expect(provider.objections).toEqual([]);
   for (const secret of provider.secrets)
@@ -63,7 +210,7 @@ test('services by another hand, with an opaque token and no refresh: from login 
 });
 
 test('an identity provider that calls itself by another address: the next step accepts it, for this login alone', async () => {
-  const provider = await otherProvider({ polls: ['tokens'], interval: 1 });
+  const provider = await otherProvider('tokens');
   const { base_url, portal_url, auth_url } = provider.addresses;
   const here = auth_url.replace('127.0.0.1', 'localhost');
   const client = newClient({});
@@ -73,7 +220,7 @@ test('an identity provider that calls itself by another address: the next step a
   const refused = reportOf(await run('--profile', 'lab', 'login', '--json'));
   expect(refused).toMatchObject({ exitCode: 9, code: 'reply_invalid' });
   expect(refused.why).toBe(`It calls itself "${auth_url}/"; the profile expects "${here}".`);
-  expect(provider.polls).toEqual([]);
+  expect(provider.polls()).toBe(0);
   expect(await run(...typed(refused.fix))).toMatchObject({ exitCode: 0 });
   expect(await run('--profile', 'lab', 'login')).toMatchObject({ exitCode: 0 });
   expect(provider.objections).toEqual([]);

@@ -116,8 +116,11 @@ console.log(JSON.stringify([typeof experimentToken, shown.verified, updated.rese
       expect(status).toBe(0);
     });
 
-    it('is a strict program as it stands', () => {
-      expect(compile(PROGRAM).stdout).toBe('');
+    it('is a strict program as it stands, as are those of the page on programs of your own', () => {
+      const page = readFileSync(join(root, 'src/client/README.md'), 'utf8');
+      const programs = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, program = '']) => program);
+      expect(programs).toHaveLength(5);
+      expect(compile([PROGRAM, ...programs]).stdout).toBe('');
     });
   });
 
@@ -128,14 +131,14 @@ import { createVerifier } from 'slices-conn/verifier';
 export const names = [createConnectivityClient, createVerifier];
 export const environment = process.env;
 `;
-    const { stdout } = compile(source, ['--types', '', '--lib', 'es2024,dom']);
+    const { stdout } = compile([source], ['--types', '', '--lib', 'es2024,dom']);
     // There is no process, and all else is as it should be.
-    expect(stdout.match(/^\S+\(\d+/gm)).toEqual(['program.ts(5']);
+    expect(stdout.match(/^\S+\(\d+/gm)).toEqual(['program0.ts(5']);
   });
 
-  function compile(source: string, environment: readonly string[] = ['--types', 'node']) {
-    const program = join(folder, 'program.ts');
-    writeFileSync(program, source);
+  function compile(sources: readonly string[], environment: readonly string[] = ['--types', 'node']) {
+    const programs = sources.map((_, index) => join(folder, `program${index}.ts`));
+    for (const [index, program] of programs.entries()) writeFileSync(program, sources[index] ?? '');
     const types = join(root, 'node_modules', '@types');
     const flags = [
       '--noEmit',
@@ -149,12 +152,16 @@ export const environment = process.env;
       'es2024',
       ...environment,
     ];
-    return spawnSync(join(root, 'node_modules', '.bin', 'tsc'), [...flags, '--typeRoots', types, program], {
-      cwd: folder,
-      encoding: 'utf8',
-      // It ends soon: with room for what it throws away it does a third less work.
-      env: { ...process.env, GOGC: '400' },
-    });
+    return spawnSync(
+      join(root, 'node_modules', '.bin', 'tsc'),
+      [...flags, '--typeRoots', types, ...programs],
+      {
+        cwd: folder,
+        encoding: 'utf8',
+        // It ends soon: with room for what it throws away it does a third less work.
+        env: { ...process.env, GOGC: '400' },
+      },
+    );
   }
 
   it('runs no script and brings no native code', () => {

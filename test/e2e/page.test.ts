@@ -1,10 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { createVerifier } from '../../src/verifier.ts';
-import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
+import {
+  launchChromium,
+  logInByHand,
+  noteComplaints,
+  titleInChromium,
+  withoutChromium,
+} from '../fixtures/chromium.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { type Served, serveInProcess } from './served.ts';
@@ -55,31 +61,19 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
       serveInProcess('--name', '<b>Lab</b>', ...files),
     ]);
   });
-  afterAll(() => browser?.close());
 
-  let complaints: string[];
-  beforeEach(() => {
-    complaints = [];
-  });
-  afterEach(() => expect(complaints).toEqual([]));
+  const complaints: string[] = [];
+  afterEach(() => expect(complaints.splice(0)).toEqual([]));
 
-  /**
-   * A tab of a browser. What it complains about or asks of others is noted; that a browser logs each refused dry run, and each
-   * request to a server that is away, is not the page's doing.
-   */
+  /** A tab of a browser. What it complains about or asks of others is noted. */
   async function openTab(context?: BrowserContext): Promise<Page> {
     const { base_url } = served.addresses;
-    const own = context ?? (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB' }));
+    const own =
+      context ??
+      (await browser.newContext({ timezoneId: 'Europe/Brussels', locale: 'en-GB', reducedMotion: 'reduce' }));
     own.setDefaultTimeout(PATIENCE);
     const page = await own.newPage();
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('console', (message) => {
-      if (!/^Failed to load resource: /.test(message.text())) complaints.push(message.text());
-    });
-    page.on('request', (request) => {
-      const url = request.url();
-      if (!url.startsWith(base_url) && !/^(?:data|blob):/.test(url)) complaints.push(url);
-    });
+    noteComplaints(page, base_url, complaints);
     await page.clock.install();
     await page.goto(base_url);
     return page;
@@ -106,6 +100,10 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   const form = (page: Page) => page.getByRole('form', { name: /^Book a link|^Change / });
   const answer = (page: Page) => form(page).getByRole('status');
   const result = (page: Page) => page.locator('main .result');
+  const fits = (page: Page) =>
+    answer(page)
+      .getByText(/^It fits/)
+      .waitFor();
 
   async function fill(page: Page, bandwidth: string, name = ''): Promise<void> {
     await page.getByLabel('Site 1').selectOption('be-gent1');
@@ -117,9 +115,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
 
   async function book(page: Page, bandwidth: string, name: string): Promise<void> {
     await fill(page, bandwidth, name);
-    await answer(page)
-      .getByText(/^It fits/)
-      .waitFor();
+    await fits(page);
     await page.getByRole('button', { name: 'Book', exact: true }).click();
     await result(page).getByText(`Booked: ${name}`).waitFor();
   }
@@ -164,9 +160,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByRole('button', { name: 'Change: night-run' }).click();
     await page.getByLabel('Bandwidth').fill('90G');
     await page.clock.runFor(400);
-    await answer(page)
-      .getByText(/^It fits/)
-      .waitFor();
+    await fits(page);
     await page.getByRole('button', { name: 'Save the change' }).click();
     await result(page).getByText('Changed: night-run, be-gent1 – pl-poznan1, 90 Gbps').waitFor();
     expect(await page.locator(':focus').textContent()).toBe('night-run active');
@@ -369,9 +363,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await site('be-gent1').click();
     const scrolled = await page.evaluate<number>('scrollY');
     await site('hu-sztaki').click();
-    await answer(page)
-      .getByText(/^It fits/)
-      .waitFor();
+    await fits(page);
     // What is picked moves nothing.
     expect(await page.evaluate<number>('scrollY')).toBe(scrolled);
     await site('be-gent1').click();
@@ -456,9 +448,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
   test('a login that has ended keeps what was typed, and so does a server that is away for a while', async () => {
     const page = await tabOf('lead');
     await fill(page, '6G', 'kept');
-    await answer(page)
-      .getByText(/^It fits/)
-      .waitFor();
+    await fits(page);
     // The session is over; the page learns of it by what it asks for next.
     await page.context().clearCookies();
     await page.getByLabel('Bandwidth').fill('7G');
@@ -468,9 +458,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     expect(await page.getByText('Log in to see what is free').isVisible()).toBe(false);
     await vi.waitFor(async () => expect(await answer(page).textContent()).toBe(''), PATIENCE);
     await logInByHand(page, 'lead');
-    await answer(page)
-      .getByText(/^It fits/)
-      .waitFor();
+    await fits(page);
     expect(await page.getByLabel('Bandwidth').inputValue()).toBe('7G');
 
     // Another tab is logged in too, and what becomes of the login in one tab is seen in the other at once.
@@ -481,9 +469,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the page, by a person’s clic
     await page.getByText('Your login has ended.').first().waitFor();
     await logInByHand(other, 'lead');
     await result(page).waitFor({ state: 'hidden' });
-    await answer(page)
-      .getByText(/^It fits/)
-      .waitFor();
+    await fits(page);
     expect(await page.evaluate<string>('JSON.stringify({ ...sessionStorage, ...localStorage })')).not.toMatch(
       /eyJ/,
     );

@@ -57,19 +57,6 @@ describe('slices-conn as a sub-command of the official client', () => {
     });
   });
 
-  test('slices conn reserve books, and verifies what it was given', () => {
-    const { exitCode, stdout, stderr } = slices(['conn', '--offline', ...BOOK, '--bandwidth', '1G']);
-    expect(stderr).toBe('');
-    const printed = JSON.parse(stdout);
-    expect(printed).toMatchObject({ verified: true });
-    expect(reservationIn(printed)).toMatchObject({
-      site1: 'be-gent1',
-      site2: 'pl-poznan1',
-      bandwidth: 1000,
-    });
-    expect(exitCode).toBe(0);
-  });
-
   test('a failure keeps its exit code, and its error object is the last line', () => {
     const refused = slices(['conn', '--offline', ...BOOK, '--bandwidth', '999999G']);
     expect(reportOf(refused)).toMatchObject({ exitCode: 6, code: 'bandwidth_unavailable' });

@@ -86,12 +86,3 @@ test('a folder without a database is left as it is', async () => {
   expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('There is no database') });
   expect((await run(['serve', 'rotate-keys'])).stderr).toContain('There is no database');
 });
-
-test.each([
-  ['a flag of serve alone', ['rotate-keys', '--memory']],
-  ['a flag of serve alone, before it', ['--port', '1', 'rotate-keys']],
-  ['another sub-command', ['rotate-locks']],
-  ['an age of less than an hour', ['--rotate-keys-every', '59m']],
-])('%s is exit 2', async (_, args) => {
-  expect((await newMachine().run(['serve', ...args])).exitCode).toBe(2);
-});

@@ -104,16 +104,6 @@ test('row 115: a command gets no tokens unless it is to call this program itself
   expect(await seen('--with-token')).toBe(`<${String(token)}>\n`);
 });
 
-test.each<[string, number, string]>([
-  ['no-such-command', 127, 'There is no command "no-such-command".'],
-  ['/tmp', 126, `The command "/tmp" can't be started.`],
-])('%s: %i, and nothing is booked', async (command, exitCode, said) => {
-  const client = newClient({});
-  const ended = await client.command('--offline', ...RUN, '--', command);
-  expect(ended).toMatchObject({ exitCode, stdout: '', stderr: expect.stringContaining(said) });
-  expect((await client.json('list', '--all'))['items']).toEqual([]);
-});
-
 describe('a signal to run', () => {
   test.each<[NodeJS.Signals, number]>([
     ['SIGTERM', 143],

@@ -19,7 +19,6 @@ import { LINKS } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type OverWire, sendOverWire } from '../fixtures/wire.ts';
-import { newMachine, reportOf } from './command.ts';
 import { newClient, pointingAt, record, serveHere, serveWith } from './served.ts';
 
 const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
@@ -32,12 +31,6 @@ beforeEach(() => {
   writeFileSync(key, SERVER_KEY);
   writeFileSync(ca, SERVER_CERTIFICATE + RENEWED_CERTIFICATE);
 });
-
-/** Runs it to its end and reads the error. */
-async function refused(...args: readonly string[]) {
-  const ended = await newMachine().run(['serve', '--json', '--port', '0', ...args]);
-  return reportOf(ended);
-}
 
 /** Sends a request to a port of loopback, under any name. */
 const send = (base: string, port: number, method: string, path: string, content: OverWire = {}) =>
@@ -128,14 +121,6 @@ describe('row 42: fit to be reached by others', () => {
     } finally {
       server.close().closeAllConnections();
     }
-  });
-
-  // Each of its conditions is in test/operate/settings.test.ts.
-  test('else it is refused, with the next step', async () => {
-    const report = await refused('--host', '0.0.0.0', ...TLS);
-    expect(report).toMatchObject({ exitCode: 2, code: 'usage' });
-    expect(report.why).toContain('--trust ISSUER_URL');
-    expect(report.fix).toMatch(/^slices-conn serve /);
   });
 });
 

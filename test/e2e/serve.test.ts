@@ -17,7 +17,7 @@ import {
 import { listenOnLoopback } from '../fixtures/loopback.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { startCommand } from '../fixtures/program.ts';
-import { LINKS, PROJECTS, smallTopology } from '../fixtures/service.ts';
+import { PROJECTS, smallTopology } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf } from './command.ts';
 import { serveHere, serveInProcess, serveWith } from './served.ts';
@@ -150,16 +150,6 @@ describe('serve', () => {
     await second.process.ended;
     const third = await serveHere(...args);
     expect(answer(await refresh(third, String(refreshed.refresh_token)))).toBe('200');
-  });
-
-  test('serves the topology it is given', async () => {
-    const file = join(folder, 'topology.json');
-    writeFileSync(file, JSON.stringify(smallTopology(4)));
-    const server = await serveHere('--topology', file, '--auto-approve', 'lead');
-    const { text } = await read(server, LINKS, await logIn(server));
-    expect(text).toContain('be-gent1');
-    expect(text).toContain('1000');
-    expect(text.match(/"site1":/g)).toHaveLength(1);
   });
 });
 

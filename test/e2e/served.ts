@@ -210,11 +210,12 @@ export interface Recorded {
   body: string;
 }
 
-/** What a {@link Recorder} answers: JSON, with a status and headers where they matter. */
+/** What a {@link Recorder} answers: JSON or a text, with a status and headers where they matter. */
 export interface Reply {
   status?: number;
-  headers?: Readonly<Record<string, string>>;
+  headers?: Readonly<Record<string, string | string[]>>;
   json?: unknown;
+  text?: string;
 }
 
 /** A server on this machine that answers as it is told (or never) and keeps what it was sent. */
@@ -226,7 +227,9 @@ export interface Recorder {
 }
 
 /** See {@link Recorder}. It ends with the test file. */
-export async function record(answer: (request: Recorded, url: string) => Reply | 'hang'): Promise<Recorder> {
+export async function record(
+  answer: (request: Recorded, url: string) => Reply | 'hang' | 'reset',
+): Promise<Recorder> {
   const requests: Recorded[] = [];
   let url = '';
   const server = createServer(async (request, response) => {
@@ -237,8 +240,9 @@ export async function record(answer: (request: Recorded, url: string) => Reply |
     requests.push(recorded);
     const reply = answer(recorded, url);
     if (reply === 'hang') return;
+    if (reply === 'reset') return void request.socket.resetAndDestroy();
     response.writeHead(reply.status ?? 200, { 'content-type': 'application/json', ...reply.headers });
-    response.end(JSON.stringify(reply.json ?? {}));
+    response.end(reply.text ?? JSON.stringify(reply.json ?? {}));
   });
   url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
   atEndOfFile(() => server.close().closeAllConnections());

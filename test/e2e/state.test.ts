@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  statSync,
-  symlinkSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
+import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { beforeEach, describe, expect, test } from 'vitest';
@@ -67,27 +57,6 @@ describe('row 16: kept files are private to their owner', () => {
     expect(compiled.length).toBeGreaterThan(3);
     expect(compiled.filter((line) => !/ [67]00$/.test(line))).toEqual([]);
   });
-
-  test('modes that let others in are corrected', async () => {
-    const { state, database, json } = own;
-    chmodSync(state, 0o755);
-    chmodSync(join(state, 'offline'), 0o777);
-    chmodSync(database, 0o644);
-    chmodSync(join(state, 'ledger.sqlite'), 0o644);
-    await json('list');
-    expect(modes(state)).toEqual(KEPT);
-  });
-
-  // Each other folder and file is in test/files and test/store.
-  test('a symbolic link in place of the database is refused: 2', async () => {
-    const path = own.database;
-    const elsewhere = join(own.home, 'elsewhere');
-    renameSync(path, elsewhere);
-    symlinkSync(elsewhere, path);
-    const report = await failed(['list']);
-    expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-    expect(report.message).toContain(path);
-  });
 });
 
 describe('row 17: an unusable state gives a clear message and stays unchanged', () => {
@@ -110,17 +79,6 @@ describe('row 17: an unusable state gives a clear message and stays unchanged', 
       expect(`${report.message} ${report.why}`).toContain(own.database);
     }
     expect(readFileSync(own.database).equals(before)).toBe(true);
-  });
-
-  test('a configuration that is garbage', async () => {
-    mkdirSync(own.config, { recursive: true });
-    writeFileSync(join(own.config, 'config.json'), '{garbage');
-    for (const args of [['list'], ['experiment', 'use', 'demo']]) {
-      const report = await failed(args);
-      expect(report).toMatchObject({ code: 'state_unusable', exitCode: 2 });
-      expect(report.message).toContain('config.json');
-    }
-    expect(readFileSync(join(own.config, 'config.json'), 'utf8')).toBe('{garbage');
   });
 
   test.each(['STATE', 'CONFIG'])(

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { builtInTopology } from '../../src/allocator/network.ts';
 import { HOUR } from '../../src/contract/durations.ts';
 import { launchChromium, logInByHand, titleInChromium, withoutChromium } from '../fixtures/chromium.ts';
@@ -37,7 +37,6 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     });
     expect(booked.status, booked.text).toBe(201);
   });
-  afterAll(() => browser?.close());
 
   /** The page in a browser of its own, as somebody sees it who has logged in. */
   async function open(user: string, options: BrowserContextOptions = {}) {

@@ -1,11 +1,11 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { claimedClaims } from '../../src/tokens/claimed.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { reportOf, reservationIn } from './command.ts';
-import { newClient, record, type Served, serveHere } from './served.ts';
+import { newClient, type Served, serveHere } from './served.ts';
 import { logIn } from './wire-caller.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '100M', '--start-now', '--for', '1h'];
@@ -94,52 +94,7 @@ test.each([[['reserve', '--token', 'canary']], [['list', '--experiment-token=can
   },
 );
 
-test('row 49: a profile’s commands give nothing to services that the environment names', async () => {
-  const other = await record(() => ({ status: 403, json: { detail: [] } }));
-  const client = newClient({
-    SLICES_CONN_BASE_URL: other.url,
-    SLICES_CONN_PORTAL_URL: `${other.url}/portal`,
-    SLICES_CONN_EXPERIMENT: 'demo',
-  });
-  const ran = join(folder, 'a-command-ran');
-  const command = JSON.stringify([
-    'sh',
-    '-c',
-    'touch "$1"; cat "$2"',
-    'sh',
-    ran,
-    file('row-49', tokens.user),
-  ]);
-  const set = ['userTokenCommand', 'experimentTokenCommand'].map((key) => `${key}=${command}`);
-  expect(await client.command('profile', 'set', 'local', ...set)).toMatchObject({ exitCode: 0 });
-  for (const args of [LINK, ['list'], ['project', 'list'], ['experiment', 'token', 'demo']]) {
-    const report = reportOf(await client.command(...args, '--json'));
-    expect(report).toMatchObject({ code: 'not_logged_in', exitCode: 4 });
-    expect(report.why).toContain('SLICES_CONN_BASE_URL');
-  }
-  expect(existsSync(ran)).toBe(false);
-  expect(other.requests.filter(({ headers }) => headers.authorization !== undefined)).toEqual([]);
-});
-
 describe('with a login', () => {
-  test('the experiment token is kept: a second reserve by id asks the portal nothing', async () => {
-    const client = newClient(served.env);
-    await client.result('login');
-    await client.result('experiment', 'use', 'demo');
-    const requests = async () => {
-      const { exitCode, stderr } = await client.command(...LINK, '--debug');
-      expect(exitCode).toBe(0);
-      return asked(stderr).filter((line) => line.includes('/portal/apis/'));
-    };
-    expect(await requests()).not.toEqual([]);
-    expect(await requests()).toEqual([]);
-    const { tokens: told } = await client.result('status');
-    expect(told).toMatchObject([
-      { kind: 'user', source: 'login' },
-      { kind: 'experiment', source: 'portal', sub: claimedClaims(tokens.experiment)['sub'] },
-    ]);
-  });
-
   test('a given user token is not combined with the portal tokens of the login', async () => {
     const env: Record<string, string> = { ...served.env };
     const client = newClient(env);

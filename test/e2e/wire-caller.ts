@@ -1,25 +1,32 @@
 import * as v from 'valibot';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
-import { type Provider, poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
+import { poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
 import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, SIGNED } from '../fixtures/service.ts';
+import type { Listening } from '../fixtures/wire.ts';
 
-/** Logs in as the user of the server's --auto-approve. @returns the headers of a caller in the first experiment */
-export async function logIn(target: Provider): Promise<Record<string, string>> {
-  const authorization = `Bearer ${tokensIn(await poll(target, await startLogin(target))).access_token}`;
+/** Logs in as the user of the server's --auto-approve. @returns the headers of a caller in the experiment `demo` */
+export async function logIn(target: Listening): Promise<Record<string, string>> {
+  return headersWith(target, tokensIn(await poll(target, await startLogin(target))).access_token);
+}
+
+/** What a request about reservations of the experiment `demo` carries. */
+export async function headersWith(target: Listening, userToken: string): Promise<Record<string, string>> {
+  const authorization = `Bearer ${userToken}`;
   const listed = await send(target, 'GET', EXPERIMENTS, { headers: { authorization } });
   const { experiments } = v.parse(
-    v.object({ experiments: v.array(v.object({ id: v.string() })) }),
+    v.object({ experiments: v.array(v.object({ id: v.string(), name: v.string() })) }),
     JSON.parse(listed.text),
   );
-  const token = await send(target, 'GET', addressOf('experimentToken', experiments[0]?.id), {
-    headers: { authorization, ...SIGNED },
-  });
+  const id = experiments.find(({ name }) => name === 'demo')?.id;
+  const headers = { authorization, ...SIGNED };
+  const token = await send(target, 'GET', addressOf('experimentToken', id), { headers });
+  if (token.status !== 200) throw new Error(`no experiment token: ${token.status} ${token.text}`);
   return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
 }
 
 /** Books 100 Mbps, or what `changes` say, for an hour from an hour from now. */
 export function book(
-  target: Provider,
+  target: Listening,
   headers: Readonly<Record<string, string>>,
   changes: Readonly<Record<string, unknown>> = {},
 ): Promise<WireReply> {

@@ -322,10 +322,11 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
     expect(await links()).toEqual(before);
   });
 
+  // A route of two hops lacks one of what a route of three has.
   test.each([
-    { hops: 2, route: ['be-gent1', 'pl-poznan1', 'hu-sztaki'] },
-    { hops: 3, route: ['be-gent1', 'pl-poznan1', 'hu-sztaki', 'gr-uth'] },
-  ] as const)(
+    ...(isLong ? [{ hops: 2, route: ['be-gent1', 'pl-poznan1', 'hu-sztaki'] } as const] : []),
+    { hops: 3, route: ['be-gent1', 'pl-poznan1', 'hu-sztaki', 'gr-uth'] } as const,
+  ])(
     'a reservation of $hops hops, made offline: the kernel between swaps the tags that the database has for each site; vlan, probe at the far end, and the program itself in the first server',
     async ({ hops, route }) => {
       const { home, database, json, run } = newMachine();

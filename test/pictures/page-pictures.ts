@@ -38,136 +38,50 @@ const directory: DirectoryFile = {
 
 type Person = 'maria' | 'otto';
 
-/** What is booked, from {@link NOW}: by whom, between which sites, Gbps, after how many hours, for how many. */
-const BOOKED: readonly (readonly [
-  Person,
-  string,
-  string,
-  gbps: number,
-  after: number,
-  hours: number,
-  name?: string,
-])[] = [
-  ['maria', 'be-gent1', 'pl-poznan1', 10, -1, 6, 'gent-poznan'],
-  ['maria', 'be-gent1', 'se-kth', 2.5, 20, 30, 'kth'],
-  ...(
-    [
-      [
-        'be-gent1',
-        'pl-poznan1',
-        [
-          [40, -3, 26],
-          [55, 30, 20],
-          [70, 51, 28],
-          [30, 51, 28],
-          [60, 100, 36],
-        ],
-      ],
-      [
-        'be-antwerp',
-        'be-gent1',
-        [
-          [20, -5, 9],
-          [45, 14, 50],
-          [70, 80, 12],
-        ],
-      ],
-      [
-        'be-gent1',
-        'fr-lille',
-        [
-          [65, -6, 40],
-          [25, 20, 60],
-          [80, 110, 30],
-        ],
-      ],
-      [
-        'be-gent1',
-        'se-kth',
-        [
-          [4, -2, 8],
-          [6, 24, 11],
-          [10, 60, 22],
-          [3, 96, 48],
-        ],
-      ],
-      [
-        'fr-lille',
-        'fr-slices',
-        [
-          [12, 5, 60],
-          [20, 40, 24],
-          [36, 90, 10],
-        ],
-      ],
-      [
-        'fr-nantes',
-        'fr-slices',
-        [
-          [36, -8, 18],
-          [10, 24, 60],
-          [30, 100, 20],
-        ],
-      ],
-      [
-        'fr-slices',
-        'fr-sophia',
-        [
-          [8, -4, 100],
-          [20, 30, 26],
-          [30, 70, 16],
-        ],
-      ],
-      [
-        'fr-slices',
-        'pl-poznan1',
-        [
-          [62, -2, 33],
-          [30, 10, 90],
-          [90, 118, 20],
-        ],
-      ],
-      [
-        'es-uc3m',
-        'fr-sophia',
-        [
-          [3, 2, 40],
-          [6, 50, 30],
-          [2, 60, 70],
-        ],
-      ],
-      [
-        'es-uc3m',
-        'es-upvehu',
-        [
-          [1, -3, 12],
-          [8, 26, 18],
-          [5, 70, 60],
-        ],
-      ],
-      [
-        'hu-sztaki',
-        'pl-poznan1',
-        [
-          [2, -6, 30],
-          [7.5, 34, 22],
-          [4, 80, 55],
-        ],
-      ],
-      [
-        'gr-uth',
-        'hu-sztaki',
-        [
-          [0.4, -4, 48],
-          [0.5, 12, 30],
-          [0.9, 64, 24],
-        ],
-      ],
-    ] as const
-  ).flatMap(([site1, site2, list]) =>
-    list.map(([gbps, after, hours]) => ['otto', site1, site2, gbps, after, hours] as const),
-  ),
-];
+/** What is booked, from {@link NOW}: by whom, between which sites, Gbps, after how many hours, for how many; and its name. */
+const BOOKED = `
+  maria be-gent1 pl-poznan1 10 -1 6 gent-poznan
+  maria be-gent1 se-kth 2.5 20 30 kth
+  otto be-gent1 pl-poznan1 40 -3 26
+  otto be-gent1 pl-poznan1 55 30 20
+  otto be-gent1 pl-poznan1 70 51 28
+  otto be-gent1 pl-poznan1 30 51 28
+  otto be-gent1 pl-poznan1 60 100 36
+  otto be-antwerp be-gent1 20 -5 9
+  otto be-antwerp be-gent1 45 14 50
+  otto be-antwerp be-gent1 70 80 12
+  otto be-gent1 fr-lille 65 -6 40
+  otto be-gent1 fr-lille 25 20 60
+  otto be-gent1 fr-lille 80 110 30
+  otto be-gent1 se-kth 4 -2 8
+  otto be-gent1 se-kth 6 24 11
+  otto be-gent1 se-kth 10 60 22
+  otto be-gent1 se-kth 3 96 48
+  otto fr-lille fr-slices 12 5 60
+  otto fr-lille fr-slices 20 40 24
+  otto fr-lille fr-slices 36 90 10
+  otto fr-nantes fr-slices 36 -8 18
+  otto fr-nantes fr-slices 10 24 60
+  otto fr-nantes fr-slices 30 100 20
+  otto fr-slices fr-sophia 8 -4 100
+  otto fr-slices fr-sophia 20 30 26
+  otto fr-slices fr-sophia 30 70 16
+  otto fr-slices pl-poznan1 62 -2 33
+  otto fr-slices pl-poznan1 30 10 90
+  otto fr-slices pl-poznan1 90 118 20
+  otto es-uc3m fr-sophia 3 2 40
+  otto es-uc3m fr-sophia 6 50 30
+  otto es-uc3m fr-sophia 2 60 70
+  otto es-uc3m es-upvehu 1 -3 12
+  otto es-uc3m es-upvehu 8 26 18
+  otto es-uc3m es-upvehu 5 70 60
+  otto hu-sztaki pl-poznan1 2 -6 30
+  otto hu-sztaki pl-poznan1 7.5 34 22
+  otto hu-sztaki pl-poznan1 4 80 55
+  otto gr-uth hu-sztaki 0.4 -4 48
+  otto gr-uth hu-sztaki 0.5 12 30
+  otto gr-uth hu-sztaki 0.9 64 24
+`;
 
 /** A server with what is booked, whose clock stands still, as a browser sees it that is logged in as a person. */
 async function openNetwork() {
@@ -185,10 +99,12 @@ async function openNetwork() {
   const tokenOf = async (who: Person, id: string): Promise<string> =>
     (await ask(who, `${experiments}${id}`, { headers: { accept: JWT_TYPE } })).text();
 
-  for (const [who, site1, site2, gbps, after, hours, name] of BOOKED) {
+  for (const line of BOOKED.trim().split('\n')) {
+    const [maker, site1, site2, gbps, after, hours, name] = line.trim().split(' ');
+    const who = maker === 'maria' ? 'maria' : 'otto';
     const [experiment] = await experimentsOf(who);
-    const [start, end] = [NOW + after * HOUR, NOW + (after + hours) * HOUR].map((at) =>
-      new Date(at).toISOString(),
+    const [start_date, end_date] = [Number(after), Number(after) + Number(hours)].map((at) =>
+      new Date(NOW + at * HOUR).toISOString(),
     );
     const reply = await ask(who, `/apis/${API_VERSION}/connectivity`, {
       method: 'POST',
@@ -197,11 +113,10 @@ async function openNetwork() {
         [EXPERIMENT_TOKEN_HEADER]: await tokenOf(who, experiment?.id ?? ''),
       },
       body: JSON.stringify({
-        ...{ site1, site2, bandwidth: `${gbps * 1000}`, start_date: start, end_date: end, tokens: [] },
-        ...(name === undefined ? {} : { name }),
+        ...{ site1, site2, bandwidth: `${Number(gbps) * 1000}`, start_date, end_date, tokens: [], name },
       }),
     });
-    if (!reply.ok) throw new Error(`${site1} – ${site2} after ${after} h: ${await reply.text()}`);
+    if (!reply.ok) throw new Error(`${line}: ${await reply.text()}`);
   }
   now = NOW;
 

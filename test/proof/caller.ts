@@ -1,7 +1,5 @@
 import { Agent } from 'node:http';
-import * as v from 'valibot';
-import { EXPERIMENT_TOKEN_HEADER, EXPERIMENTS_API_GROUP, JWT_TYPE } from '../../src/contract/routes.ts';
-import { CLIENT_ID } from '../../src/server/identity/user-token.ts';
+import { poll, startLogin, tokensIn } from '../fixtures/identity.ts';
 import { type Listening, sendOverWire, type WireReply } from '../fixtures/wire.ts';
 
 /** An answer over the socket. */
@@ -50,32 +48,8 @@ export class HttpCaller implements Listening {
   }
 }
 
-const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
-
 /** Logs in at a server that approves every code at once. @returns a user token */
 export async function logIn(caller: HttpCaller): Promise<string> {
-  const form = (fields: Record<string, string>): string =>
-    new URLSearchParams({ client_id: CLIENT_ID, ...fields }).toString();
-  const begun = await caller.send('POST', '/auth/device/auth', {
-    headers: FORM,
-    body: form({ scope: 'openid userinfo projects' }),
-  });
-  const { device_code } = v.parse(v.object({ device_code: v.string() }), JSON.parse(begun.text));
-  const body = form({ grant_type: 'urn:ietf:params:oauth:grant-type:device_code', device_code });
-  const redeemed = await caller.send('POST', '/auth/token', { headers: FORM, body });
-  return v.parse(v.object({ access_token: v.string() }), JSON.parse(redeemed.text)).access_token;
-}
-
-/** What a request about reservations of the experiment `demo` carries. */
-export async function credentials(caller: HttpCaller, userToken: string): Promise<Record<string, string>> {
-  const authorization = `Bearer ${userToken}`;
-  const path = `/portal/apis/${EXPERIMENTS_API_GROUP}/v1alpha1/experiments/`;
-  const listed = await caller.send('GET', path, { headers: { authorization } });
-  const Listed = v.object({ experiments: v.array(v.object({ id: v.string(), name: v.string() })) });
-  const demo = v.parse(Listed, JSON.parse(listed.text)).experiments.find(({ name }) => name === 'demo');
-  const token = await caller.send('GET', `${path}${demo?.id}`, {
-    headers: { authorization, accept: JWT_TYPE },
-  });
-  if (token.status !== 200) throw new Error(`no experiment token: ${token.status} ${token.text}`);
-  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
+  const login = await startLogin(caller, 'openid userinfo projects');
+  return tokensIn(await poll(caller, login)).access_token;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { formatInstant } from '../../src/contract/instants.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Ended } from '../fixtures/program.ts';
 import { PROXY_POINTS, type TcpProxy } from '../fixtures/proxy.ts';
@@ -52,8 +53,16 @@ function newAttempt(number: number): Attempt {
   const { site1, site2 } = LINKS[number % LINKS.length] ?? LINKS[0];
   const start = dawn(2 + (number % 1000));
   const key = number % 2 === 0 ? `own-${number}` : undefined;
-  const args = ['reserve', site1, site2, '--bandwidth', String(1 + (number % 900)), '--start', iso(start)];
-  args.push('--end', iso(start + HOUR), ...(key === undefined ? [] : ['--idempotency-key', key]));
+  const args = [
+    'reserve',
+    site1,
+    site2,
+    '--bandwidth',
+    String(1 + (number % 900)),
+    '--start',
+    formatInstant(start),
+  ];
+  args.push('--end', formatInstant(start + HOUR), ...(key === undefined ? [] : ['--idempotency-key', key]));
   return { args, key, id: undefined };
 }
 
@@ -172,8 +181,4 @@ function reservations({ rows }: Place): Promise<SqlRow[]> {
   return rows(
     'SELECT r.id AS id, k.key AS key FROM reservation r LEFT JOIN idempotency_key k ON k.reservation = r.id',
   );
-}
-
-function iso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

@@ -15,19 +15,14 @@ import { rowsOf } from '../store/opened-store.ts';
 import { type FailurePlan, failingDatabase, noFailure } from './failing-database.ts';
 import { type Finding, newReport, type Report } from './report.ts';
 import type { OpenedStatements } from './statements.ts';
-import type { MakeSubject, Subject } from './subject.ts';
 
 const NOW = 5;
 const EXPIRY = 60;
 
 /** How much is tried. */
 export interface FailpointOptions {
-  /** Makes the allocator that is judged; default: the real one. */
-  make?: MakeSubject;
   /** Every scenario and kind of failure; else those that meet the most steps, and half of the questions after. */
   thorough?: boolean;
-  /** Ends at the first finding. */
-  untilFound?: boolean;
   /** Makes the store; default: the real one. */
   storeOf?: typeof reservationStore;
   /** Only the scenarios of these names. */
@@ -40,7 +35,7 @@ const KINDS: readonly FailurePlan['kind'][] = ['unavailable', 'defect'];
 interface Request {
   what: string;
   /** @returns whether it was granted */
-  ask: (subject: Subject) => Promise<boolean>;
+  ask: (subject: Allocator) => Promise<boolean>;
   /** Whether what it asks for is on disk. */
   isDone: (rows: readonly SqlRow[]) => boolean;
 }
@@ -55,7 +50,7 @@ interface Scene {
   /** The link behind it, and reservations over both, that are changed and deleted. */
   beyond: Link;
   routed: { changed: string; deleted: string };
-  newSubject(plan?: FailurePlan): Subject;
+  newSubject(plan?: FailurePlan): Allocator;
   /** Asks past the store. */
   query: Rows;
   reservations(): Promise<SqlRow[]>;
@@ -131,15 +126,13 @@ const SCENARIOS: Readonly<Record<string, readonly string[]>> = {
   update: ['update'],
   delete: ['delete'],
   'all at once': ['create', 'delete', 'create under a key', 'update'],
-};
-
-/** Over two links. The protocol in small knows one. */
-const OVER_A_ROUTE: Readonly<Record<string, readonly string[]>> = {
   'create over a route': ['create over a route'],
   'update over a route': ['update over a route'],
   'delete over a route': ['delete over a route'],
 };
 
+/** How the names of those end that go over two links. */
+const OVER_A_ROUTE = ' over a route';
 const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at once', 'create over a route'];
 
 /**
@@ -148,14 +141,13 @@ const MOST_STEPS: readonly string[] = ['create under a key', 'update', 'all at o
  */
 export async function proveFailpoints(
   opened: OpenedStatements,
-  { make, thorough = true, untilFound = false, storeOf = reservationStore, only }: FailpointOptions = {},
+  { thorough = true, storeOf = reservationStore, only }: FailpointOptions = {},
 ): Promise<Report> {
   const report = newReport('a failure at each step', opened.engine, 0);
   const began = performance.now();
   const probes = thorough ? PROBES : PROBES.filter((_, index) => index % 2 === 0);
-  const scenarios = { ...SCENARIOS, ...(make ? {} : OVER_A_ROUTE) };
-  const chosen = only ?? (thorough ? Object.keys(scenarios) : MOST_STEPS);
-  for (const [scenario, names] of Object.entries(scenarios)) {
+  const chosen = only ?? (thorough ? Object.keys(SCENARIOS) : MOST_STEPS);
+  for (const [scenario, names] of Object.entries(SCENARIOS)) {
     if (!chosen.includes(scenario)) continue;
     let points = 0;
     for (const kind of thorough ? KINDS : KINDS.slice(0, 1)) {
@@ -163,8 +155,8 @@ export async function proveFailpoints(
         const plan: FailurePlan = { ...noFailure(), at, kind };
         report.rounds += 1;
         const scene = await newScene(opened, {
-          ...{ make, storeOf, number: report.rounds },
-          isRouted: scenario in OVER_A_ROUTE,
+          ...{ storeOf, number: report.rounds },
+          isRouted: scenario.endsWith(OVER_A_ROUTE),
         });
         const found = await runOnce(scene, plan, { names, probes, report }).catch((error): Finding[] => [
           { kind: 'wrong', what: `what is asked without a failure fails: ${error}` },
@@ -173,7 +165,6 @@ export async function proveFailpoints(
         report.findings.push(
           ...found.map(({ kind, what }): Finding => ({ kind, what: `${where}: ${what}` })),
         );
-        if (untilFound && report.findings.length > 0) return report;
         if (plan.fired === undefined) break;
         points += 1;
       }
@@ -187,12 +178,10 @@ export async function proveFailpoints(
 async function newScene(
   { database, locking }: OpenedStatements,
   {
-    make,
     storeOf,
     number,
     isRouted,
   }: {
-    make: MakeSubject | undefined;
     storeOf: typeof reservationStore;
     number: number;
     isRouted: boolean;
@@ -229,7 +218,7 @@ async function newScene(
         now: () => NOW,
         newId: () => `${id}-${ids++}`,
       };
-      return make ? make(options) : new Allocator(options);
+      return new Allocator(options);
     },
     query: rowsOf(database),
     reservations: () => database.all(`${WITH_HOPS} WHERE link = $id ORDER BY id`, { id }),
@@ -299,7 +288,7 @@ async function runOnce(
   }
   found.push(...(await agreement(scene, after, [subject, scene.newSubject()], probes)));
   if (names.includes('create under a key')) found.push(...(await asksAgain(scene, after)));
-  const isRouted = names.every((name) => name in OVER_A_ROUTE);
+  const isRouted = names.every((name) => name.endsWith(OVER_A_ROUTE));
   for (const link of isRouted ? [scene.link, scene.beyond] : [scene.link]) {
     const wrong = await sweep({ rows: scene.query }, linkId(link.site1, link.site2), link);
     found.push(...wrong.map((what): Finding => ({ kind: 'wrong', what })));
@@ -321,7 +310,7 @@ const PROBES: readonly Demand[] = [
 async function agreement(
   { link, changed, ...scene }: Scene,
   rows: readonly SqlRow[],
-  subjects: readonly Subject[],
+  subjects: readonly Allocator[],
   probes: readonly Demand[],
 ): Promise<Finding[]> {
   const oracle = new Oracle(link);

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Rows } from '../allocator/sweep.ts';
+import { headersWith } from '../e2e/wire-caller.ts';
 import { freePort } from '../fixtures/postgres-server.ts';
 import { openProxy, type TcpProxy } from '../fixtures/proxy.ts';
-import { credentials, logIn } from './caller.ts';
+import { logIn } from './caller.ts';
 import { watchHalves } from './halves.ts';
 import { type Journal, unansweredNote } from './journal.ts';
 import { sweepAll } from './links.ts';
@@ -65,7 +66,7 @@ export async function startFleet(
     proxies,
     async headers() {
       if (performance.now() - renewed > TOKEN_RENEWAL) {
-        headers = await credentials(first.caller, userToken);
+        headers = await headersWith(first.caller, userToken);
         renewed = performance.now();
       }
       return headers;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { formatInstant } from '../../src/contract/instants.ts';
 import type { SqlRow } from '../../src/store/sql.ts';
 import type { Rows } from '../allocator/sweep.ts';
 import type { Ended } from '../fixtures/program.ts';
@@ -122,8 +123,8 @@ async function prepare(
   const { site1, site2 } = LINKS[number % LINKS.length] ?? LINKS[0];
   const start = dawn + number * HOUR;
   const key = `outcome-${name}-${report.rounds}-${number}`;
-  const book = ['reserve', site1, site2, '--bandwidth', String(BEFORE), '--start', iso(start)];
-  book.push('--end', iso(start + HOUR), '--idempotency-key', key);
+  const book = ['reserve', site1, site2, '--bandwidth', String(BEFORE), '--start', formatInstant(start)];
+  book.push('--end', formatInstant(start + HOUR), '--idempotency-key', key);
   if (name === 'booking') return { name, key, start, id: undefined, args: book };
   const named = (index: number): string => `outcome-${number}-${index}`;
   if (name === 'batch') book.push('--name', named(number % LINKS.length));
@@ -135,7 +136,7 @@ async function prepare(
       named(index),
       { sites: [link.site1, link.site2], bandwidth: AFTER },
     ]);
-    const defaults = { start: iso(start), end: iso(start + HOUR) };
+    const defaults = { start: formatInstant(start), end: formatInstant(start + HOUR) };
     const plan = { version: 1, defaults, reservations: Object.fromEntries(reservations) };
     person.write(`${key}.json`, JSON.stringify(plan));
     return { name, key, start, id, args: ['apply', `${key}.json`] };
@@ -279,8 +280,4 @@ export function printedId({ stdout }: Ended): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function iso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
 }

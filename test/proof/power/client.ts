@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { formatInstant } from '../../../src/contract/instants.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../../../src/contract/routes.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
-import { startCommand } from '../../fixtures/program.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
 import type { Chance } from '../chance.ts';
 import { LINKS, TOPOLOGY } from '../links.ts';
@@ -13,7 +13,7 @@ import type { Report } from '../report.ts';
 import { dawn, HOUR, type ProofOptions, runProof } from '../run.ts';
 import { ServedProcess } from '../served-process.ts';
 import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
-import { readRecording, type Step, underRecorder } from './recording.ts';
+import { runRecorded, type Step } from './recording.ts';
 
 /** Commands about reservations in a recording, between a login and a logout. */
 const COMMANDS = 7;
@@ -195,8 +195,7 @@ class RecordedPerson {
   /** An hour of its own, so that no command is refused. */
   #times(): string[] {
     const start = dawn(2 + this.#report.acknowledged);
-    const iso = (time: number): string => new Date(time).toISOString();
-    return ['--start', iso(start), '--end', iso(start + HOUR)];
+    return ['--start', formatInstant(start), '--end', formatInstant(start + HOUR)];
   }
 
   /** What was printed about a reservation is known from then on. */
@@ -232,17 +231,11 @@ class RecordedPerson {
     args: readonly string[],
   ): Promise<{ answer: unknown; said: number; requests: readonly Request[] }> {
     const trace = join(this.#folder, `trace${this.#count++}`);
-    const { child, ended } = startCommand(['--json', ...args], {
-      home: this.root,
-      env: this.#env,
-      under: (command) => underRecorder(trace, command),
-    });
-    const { exitCode, stdout, stderr } = await ended;
-    if (exitCode !== 0) throw new Error(`${args.join(' ')}: ${exitCode} ${stderr}`);
+    const from = this.steps.length;
+    const own = { home: this.root, root: this.root, env: this.#env, trace };
+    const { steps: recorded, printed, said } = await runRecorded(args, own);
     this.#report.requests += 1;
     this.#report.acknowledged += 1;
-    const from = this.steps.length;
-    const recorded = await readRecording(trace, child.pid ?? 0, this.root);
     this.steps.push(...recorded);
     const requests = requestsIn(recorded).map(({ at, text }) => ({ at: from + at, text }));
     for (const { at, text } of requests) {
@@ -252,13 +245,7 @@ class RecordedPerson {
         );
       }
     }
-    const said = recorded.findIndex((step) => step.act === 'tell' && step.to === 'fd 1');
-    if (said < 0) throw new Error(`${args.join(' ')} printed nothing`);
-    return {
-      answer: JSON.parse(stdout.split('\n').findLast((line) => line !== '') ?? ''),
-      said: from + said,
-      requests,
-    };
+    return { answer: printed, said: from + said, requests };
   }
 }
 

@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, rmSync, statSy
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PATIENCE } from '../../fixtures/patience.ts';
+import { startCommand } from '../../fixtures/program.ts';
 
 /** What a program did to a file or folder, or told somebody. Paths are absolute. */
 export type Step =
@@ -62,6 +63,34 @@ export async function readRecording(trace: string, pid: number, root: string): P
     }
     if (performance.now() > limit) throw new Error(`the recording ${trace} does not end`);
   }
+}
+
+/** How a command is recorded: the variables and folders that it runs with, and the file of the trace. */
+export interface Recording {
+  home: string;
+  env?: Readonly<Record<string, string>>;
+  trace: string;
+  /** The folder that is recorded. */
+  root: string;
+}
+
+/**
+ * Runs a command under the recorder, which must succeed and print JSON.
+ *
+ * @returns what it did and what it printed; and at which step it began to print
+ */
+export async function runRecorded(
+  args: readonly string[],
+  { trace, root, ...starting }: Recording,
+): Promise<{ steps: Step[]; printed: unknown; said: number }> {
+  const under = (command: readonly string[]) => underRecorder(trace, command);
+  const { child, ended } = startCommand([...args, '--json'], { ...starting, under });
+  const { exitCode, stdout, stderr } = await ended;
+  if (exitCode !== 0) throw new Error(`${args.join(' ')}: ${exitCode} ${stderr}`);
+  const steps = await readRecording(trace, child.pid ?? 0, root);
+  const said = steps.findIndex((step) => step.act === 'tell' && step.to === 'fd 1');
+  if (said < 0) throw new Error(`${args.join(' ')} printed nothing`);
+  return { steps, said, printed: JSON.parse(stdout.split('\n').findLast((line) => line !== '') ?? '') };
 }
 
 /** The last lines of a file, as far as it is written. */

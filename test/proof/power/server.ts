@@ -5,11 +5,11 @@ import * as v from 'valibot';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../../../src/contract/routes.ts';
 import { CLIENT_ID } from '../../../src/server/identity/user-token.ts';
 import type { SqlRow } from '../../../src/store/sql.ts';
+import { headersWith } from '../../e2e/wire-caller.ts';
 import { freePort } from '../../fixtures/postgres-server.ts';
-import { startCommand } from '../../fixtures/program.ts';
 import { WITH_HOPS } from '../../store/one-link.ts';
 import { BATCH_PATH, CONNECTIVITY_PATH } from '../addresses.ts';
-import { type Answer, credentials, type HttpCaller, logIn } from '../caller.ts';
+import { type Answer, type HttpCaller, logIn } from '../caller.ts';
 import type { Chance } from '../chance.ts';
 import { LINKS, TOPOLOGY } from '../links.ts';
 import { acknowledged } from '../load.ts';
@@ -17,7 +17,7 @@ import type { Report } from '../report.ts';
 import { dawn, HOUR, type ProofOptions, runProof } from '../run.ts';
 import { ServedProcess } from '../served-process.ts';
 import { type Claim, cutPower, type Mutation, rowsIn } from './cuts.ts';
-import { readRecording, type Step, underRecorder } from './recording.ts';
+import { readRecording, runRecorded, type Step, underRecorder } from './recording.ts';
 
 const JSON_BODY = { 'content-type': 'application/json' };
 const SCOPE = 'openid offline_access userinfo projects';
@@ -146,7 +146,7 @@ class RecordedServer {
     try {
       await server.start();
       const { pid, caller } = server;
-      const headers = await credentials(caller, await logIn(caller));
+      const headers = await headersWith(caller, await logIn(caller));
       const isAsked = (): boolean => server.isRunning;
       const clients = Array.from({ length: CLIENTS }, () => this.#book(caller, headers, isAsked));
       clients.push(this.#logIn(caller, isAsked));
@@ -166,25 +166,12 @@ class RecordedServer {
     holds: (left: Left, printed: unknown) => boolean,
   ): Promise<void> {
     const { root, folder, report } = this.#own;
-    const trace = this.#trace();
-    const own = ['serve', ...args, '--data', join(root, 'data', 'own'), '--json'];
-    const running = startCommand(own, {
-      home: folder,
-      under: (command) => underRecorder(trace, command),
-    });
-    const { exitCode, stdout, stderr } = await running.ended;
-    if (exitCode !== 0) throw new Error(`serve ${args.join(' ')}: ${exitCode} ${stderr}`);
+    const command = ['serve', ...args, '--data', join(root, 'data', 'own')];
+    const own = { home: folder, root, trace: this.#trace() };
+    const { steps, said, printed } = await runRecorded(command, own);
     report.acknowledged += 1;
-    const steps = await readRecording(trace, running.child.pid ?? 0, root);
-    const said = steps.findIndex((step) => step.act === 'tell' && step.to === 'fd 1');
-    if (said < 0) throw new Error(`serve ${args.join(' ')} printed nothing`);
-    const printed: unknown = JSON.parse(stdout);
-    this.#claims.push({
-      kind: 'lost',
-      from: this.steps.length + said,
-      what,
-      holds: (left) => holds(left, printed),
-    });
+    const from = this.steps.length + said;
+    this.#claims.push({ kind: 'lost', from, what, holds: (left) => holds(left, printed) });
     this.steps.push(...steps);
   }
 
