@@ -6,13 +6,14 @@
  */
 
 export type { ChangeOptions, ChangeResult, ChangeResults } from './client/changes.ts';
-export type {
-  AvailabilityQuestion,
-  LinkWindow,
-  RoutesQuestion,
-  SlotsQuestion,
+export {
+  type AvailabilityQuestion,
+  type ConnectivityClient,
+  createConnectivityClient,
+  type LinkWindow,
+  type RoutesQuestion,
+  type SlotsQuestion,
 } from './client/connectivity.ts';
-export { type ConnectivityClient, createConnectivityClient } from './client/connectivity.ts';
 export type { TokenInput, TokenText } from './client/exchange.ts';
 export { createPortalClient, type PortalClient, type PortalClientOptions } from './client/portal.ts';
 export type { ProofOptions, ProvenReservation } from './client/proof.ts';
@@ -20,8 +21,7 @@ export type { ConnectivityClientOptions, TokenPlacement } from './client/service
 export type { Availability, AvailablePart, RouteItem, Slot } from './contract/availability.ts';
 export type { Experiment, ExperimentRequestBody, Project } from './contract/directory.ts';
 export { Failure, type FailureCode, type FailureDetail, type FailureFacts } from './contract/failure.ts';
-export type { Link } from './contract/links.ts';
-export type { ProblemCode } from './contract/problem-codes.ts';
+export { type Link, SITES } from './contract/links.ts';
 export type {
   Alternative,
   AlternativeKind,
@@ -29,6 +29,7 @@ export type {
   FreePart,
   Limit,
   ProblemBody,
+  ProblemCode,
   ProblemDetail,
 } from './contract/problems.ts';
 export {
@@ -40,4 +41,3 @@ export {
 export type { Role } from './contract/roles.ts';
 export { Secret } from './contract/secret.ts';
 export type { Fetch } from './contract/sending.ts';
-export { SITES } from './contract/sites.ts';

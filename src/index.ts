@@ -10,7 +10,7 @@ import type { ReferenceServer, ReferenceServerOptions } from './reference-server
 export { TopologyError } from './allocator/network.ts';
 export { StoreUnavailableError } from './allocator/store.ts';
 export * from './clients.ts';
-export type { TrustedIssuer, TrustedKind } from './contract/issuer-address.ts';
+export type { TrustedIssuer, TrustedKind } from './contract/addresses.ts';
 export type { Topology } from './contract/links.ts';
 export type { ReferenceServer, ReferenceServerOptions } from './reference-server.ts';
 export { jsonLog, type Log } from './server/log.ts';

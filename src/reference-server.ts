@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import { Allocator } from './allocator/allocator.ts';
 import { builtInTopology, createNetwork } from './allocator/network.ts';
-import { type IdKind, newId } from './contract/ids.ts';
+import { type IdKind, newId } from './contract/fields.ts';
 import { linkId, type Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';

@@ -1,7 +1,6 @@
 import { formatInstant } from '../contract/instants.ts';
 import { sitesOfLink } from '../contract/links.ts';
-import type { Reservation, RouteHop } from '../contract/reservation.ts';
-import { textsOf } from '../contract/reservation-texts.ts';
+import { type Reservation, type RouteHop, textsOf } from '../contract/reservation.ts';
 import type { Tags } from './demand.ts';
 import { sitesOf } from './routes.ts';
 import type { Hop, ReservationRecord } from './store.ts';

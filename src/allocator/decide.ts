@@ -1,10 +1,8 @@
-import { asksForRoute } from '../contract/asked-route.ts';
 import { DAY } from '../contract/durations.ts';
-import type { Link } from '../contract/links.ts';
-import { linkId } from '../contract/links.ts';
+import { type Link, linkId } from '../contract/links.ts';
 import type { Problem } from '../contract/problems.ts';
+import { asksForRoute, type ReservationTexts, withTexts } from '../contract/reservation.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
-import { type ReservationTexts, withTexts } from '../contract/reservation-texts.ts';
 import type { Demand, Period } from './demand.ts';
 import type { Network } from './network.ts';
 import {

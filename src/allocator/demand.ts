@@ -1,6 +1,6 @@
-import type { Period } from '../contract/phases.ts';
+import type { Period } from '../contract/instants.ts';
 
-export type { Period } from '../contract/phases.ts';
+export type { Period } from '../contract/instants.ts';
 
 /** The four tags that a reservation holds, each at the link's own first or second end. */
 export interface Tags {

@@ -1,8 +1,16 @@
 import * as v from 'valibot';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { isObject } from '../contract/json.ts';
-import { Link, linkId, type Place, type TagRange, Topology } from '../contract/links.ts';
-import { BUILT_IN_LINKS, BUILT_IN_PLACES, SITES } from '../contract/sites.ts';
+import {
+  BUILT_IN_LINKS,
+  BUILT_IN_PLACES,
+  Link,
+  linkId,
+  type Place,
+  SITES,
+  type TagRange,
+  Topology,
+} from '../contract/links.ts';
 
 /** A topology that breaks a rule. Each violation is named in `violations`. */
 export class TopologyError extends Error {
@@ -158,7 +166,7 @@ function alphabetical(link: Link): Link {
 const TAGS = 1000;
 
 /**
- * The topology of a reference server that is given none: the sites and links of contract/sites.ts. Each link has 1,000
+ * The topology of a reference server that is given none: the sites and links of contract/links.ts. Each link has 1,000
  * S-tags and 1,000 C-tags at each end. A site has at most four links, whose C-tag ranges lie one after the other. Each
  * site has its place.
  */

@@ -1,4 +1,4 @@
-import { setBounded } from '../contract/bounded-map.ts';
+import { setBounded } from '../contract/bounded.ts';
 import type { Link } from '../contract/links.ts';
 import { MAX_HOPS } from '../contract/request-limits.ts';
 import type { Network } from './network.ts';

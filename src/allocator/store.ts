@@ -1,4 +1,4 @@
-import type { ReservationTexts } from '../contract/reservation-texts.ts';
+import type { ReservationTexts } from '../contract/reservation.ts';
 import type { Demand, Holding, Period, Tags } from './demand.ts';
 
 /** One link of a reservation's route, and what is held of it beside the bandwidth and the period. */

@@ -1,5 +1,5 @@
 import { Failure, type FailureCode, shellWord } from '../contract/failure.ts';
-import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
+import { isProblemCode, PROBLEMS } from '../contract/problems.ts';
 
 /** The global flags that choose the services, the project and the experiment. */
 export interface ServiceFlags {

@@ -1,5 +1,5 @@
 import type { CLIENT_FAILURES, FailureCode } from '../contract/failure.ts';
-import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
+import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../contract/problems.ts';
 
 /** The meaning of each exit code (cli/README.md, "Exit codes"); the text of `slices-conn help exit-codes`. */
 export const EXIT_CODES = {

@@ -5,7 +5,7 @@ import type { TakenToken } from '../session/login/given-tokens.ts';
 import type { TokenSource } from '../session/login/token-source.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import type { Session } from '../session/session.ts';
-import { adviceOnTime } from '../words/time-advice.ts';
+import { adviceOnTime } from '../words/typed-time.ts';
 import type { CommandLine } from './command-line.ts';
 import type { Context, Surroundings } from './context.ts';
 import { type GlobalFlags, openProfiles, wantedProfile } from './global-options.ts';

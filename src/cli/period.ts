@@ -1,10 +1,9 @@
+import { parseDuration } from '../contract/amounts.ts';
 import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../contract/flags.ts';
-import { LAST_INSTANT } from '../contract/instants.ts';
-import type { Period } from '../contract/phases.ts';
+import { LAST_INSTANT, type Period } from '../contract/instants.ts';
 import { Sentence, sentence } from '../contract/said.ts';
-import { parseDuration } from '../contract/typed-duration.ts';
 import type { Session } from '../session/session.ts';
 import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
 import type { Context } from './context.ts';

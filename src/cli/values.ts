@@ -1,12 +1,18 @@
 import * as v from 'valibot';
 import { Failure } from '../contract/failure.ts';
-import { ReservationId, SiteName } from '../contract/fields.ts';
-import { EXAMPLE_IDS, RESERVATION_NAME } from '../contract/ids.ts';
-import { SITES } from '../contract/sites.ts';
+import { EXAMPLE_IDS, RESERVATION_NAME, ReservationId, SiteName } from '../contract/fields.ts';
+import { SITES } from '../contract/links.ts';
 import { nearest } from '../session/choice.ts';
 
-export { bandwidthChange, bandwidthWord, formatBandwidth, parseBandwidth } from '../contract/bandwidth.ts';
-export { formatVolume, parseVolume, withLastingVolume } from '../contract/volume.ts';
+export {
+  bandwidthChange,
+  bandwidthWord,
+  formatBandwidth,
+  formatVolume,
+  parseBandwidth,
+  parseVolume,
+  withLastingVolume,
+} from '../contract/amounts.ts';
 
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.

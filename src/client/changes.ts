@@ -1,9 +1,13 @@
 import * as v from 'valibot';
-import { asksForRoute } from '../contract/asked-route.ts';
-import { type BatchItemBody, BatchResultsReply } from '../contract/batch.ts';
 import { asFailure, Failure, shellWord } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { isObject, readJson } from '../contract/json.ts';
+import {
+  asksForRoute,
+  type BatchItemBody,
+  BatchResultsReply,
+  RESERVATION_TEXTS,
+} from '../contract/reservation.ts';
 import {
   type ChangeItem,
   checkItems,
@@ -12,7 +16,6 @@ import {
   type ReservationRequest,
   toBody,
 } from '../contract/reservation-request.ts';
-import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { IDEMPOTENCY_KEY_HEADER, JWT_TYPE } from '../contract/routes.ts';
 import { readAs } from './exchange.ts';
 import { describedFeatures, requireFeatures } from './features.ts';

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { type AskedRoute, asksForRoute } from '../contract/asked-route.ts';
 import {
   type Availability,
   AvailabilityReply,
@@ -9,14 +8,18 @@ import {
   SlotListReply,
 } from '../contract/availability.ts';
 import { isoDuration } from '../contract/durations.ts';
-import { EVENT_STREAM_TYPE } from '../contract/event-streams.ts';
-import type { ReservationEvent } from '../contract/events.ts';
+import { EVENT_STREAM_TYPE, type ReservationEvent } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
-import { isProblemCode, PROBLEMS } from '../contract/problem-codes.ts';
+import { isProblemCode, PROBLEMS } from '../contract/problems.ts';
 import { MAX_PAGE_ITEMS, MAX_ROUTE_ITEMS } from '../contract/request-limits.ts';
-import { type Reservation, ReservationReply } from '../contract/reservation.ts';
+import {
+  type AskedRoute,
+  asksForRoute,
+  type Reservation,
+  ReservationReply,
+} from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';
 import type { Transport } from '../contract/sending.ts';
 import { type Change, type ChangeOptions, createChange } from './changes.ts';

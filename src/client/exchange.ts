@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded-reading.ts';
+import { bodyOf, readUpTo, TimeLimitError, withinTime } from '../contract/bounded.ts';
 import { asFailure, Failure } from '../contract/failure.ts';
 import { isMistake, refusedValue } from '../contract/foreign-errors.ts';
 import { readJson } from '../contract/json.ts';

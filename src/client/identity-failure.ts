@@ -1,6 +1,6 @@
 import * as oauth from 'openid-client';
+import { isServiceAddress } from '../contract/addresses.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
-import { isServiceAddress } from '../contract/issuer-address.ts';
 import type { Reply } from './reply-failure.ts';
 
 /** The failure for an error of the library: of a request, of a reply, or of the provider. @throws a mistake in a program as it is */

@@ -1,7 +1,7 @@
 import type { ServerMetadata } from 'openid-client';
 import * as v from 'valibot';
+import { issuerName, sameIssuer } from '../contract/addresses.ts';
 import { Failure, ownCommand, shellWord } from '../contract/failure.ts';
-import { issuerName, sameIssuer } from '../contract/issuer-address.ts';
 import { isObject, readJson, withoutNulls } from '../contract/json.ts';
 import type { Send } from '../contract/sending.ts';
 import { replyTo } from './exchange.ts';

@@ -1,6 +1,6 @@
 import * as oauth from 'openid-client';
+import { issuerName } from '../contract/addresses.ts';
 import { ID_TOKEN_TYPE, TOKEN_EXCHANGE_GRANT } from '../contract/ci-rules.ts';
-import { issuerName } from '../contract/issuer-address.ts';
 import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Send } from '../contract/sending.ts';
 import { renewing } from '../tokens/shared-copy.ts';

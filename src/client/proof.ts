@@ -1,19 +1,22 @@
 import * as v from 'valibot';
-import { routeFault } from '../contract/asked-route.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import { HOUR, isoDuration } from '../contract/durations.ts';
 import { Failure, shellWord } from '../contract/failure.ts';
 import { ReservationId } from '../contract/fields.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { isObject, readJson } from '../contract/json.ts';
-import { type Reservation, ReservationReply } from '../contract/reservation.ts';
+import {
+  RESERVATION_TEXTS,
+  type Reservation,
+  ReservationReply,
+  routeFault,
+} from '../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../contract/reservation-request.ts';
-import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { claimedReservation } from '../tokens/claimed.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { type Trust, verifyConnectivityToken } from '../tokens/verify.ts';
-import { routeFaultText } from '../words/asked-route.ts';
+import { routeFaultText } from '../words/links.ts';
 import { readAs, tokenIn } from './exchange.ts';
 import type { Reply } from './reply-failure.ts';
 import type { ServiceRequests } from './service-requests.ts';

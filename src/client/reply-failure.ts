@@ -8,13 +8,15 @@ import {
 } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
+  AlternativeReply,
   DETAIL_LOCATIONS,
   type DetailLocation,
+  FreePart,
   isProblemCode,
+  Limit,
   PROBLEMS,
   type ProblemCode,
-} from '../contract/problem-codes.ts';
-import { AlternativeReply, FreePart, Limit } from '../contract/problems.ts';
+} from '../contract/problems.ts';
 import { Sentence, type Times, UTC_TIMES } from '../contract/said.ts';
 import type { ReplyHeaders } from '../contract/sending.ts';
 import { claimedExpiry } from '../tokens/claimed.ts';

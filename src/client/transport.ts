@@ -1,10 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher, EnvHttpProxyAgent, interceptors } from 'undici';
-import { readUpTo } from '../contract/bounded-reading.ts';
+import { isLoopback, isProtected, UNPROTECTED } from '../contract/addresses.ts';
+import { readUpTo } from '../contract/bounded.ts';
 import { Failure } from '../contract/failure.ts';
 import { errorCode, isMistake } from '../contract/foreign-errors.ts';
-import { isLoopback, isProtected, UNPROTECTED } from '../contract/loopback.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../contract/routes.ts';
 import { inOneText } from '../contract/said.ts';
 import {

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { ProtectedResource } from './addresses.ts';
 import { Availability, RouteList, SlotList, UseList } from './availability.ts';
-import { BatchRequest, BatchResults } from './batch.ts';
 import { CiRule, CiRuleList, CiRuleRequest } from './ci-rules.ts';
 import { KeyHistoryDocument, KeySetDocument } from './claims.ts';
 import {
@@ -11,14 +11,17 @@ import {
   ProjectList,
   SessionList,
 } from './directory.ts';
-import { NextCursor } from './fields.ts';
-import { EXAMPLE_IDS } from './ids.ts';
+import { EXAMPLE_IDS, NextCursor } from './fields.ts';
 import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from './instants.ts';
 import { LinkList } from './links.ts';
-import type { ProblemCode } from './problem-codes.ts';
-import { ProblemBody, type RefusalFacts } from './problems.ts';
-import { ProtectedResource } from './protected-resource.ts';
-import { Reservation, ReservationRequestBody, ReservationUpdate } from './reservation.ts';
+import { ProblemBody, type ProblemCode, type RefusalFacts } from './problems.ts';
+import {
+  BatchRequest,
+  BatchResults,
+  Reservation,
+  ReservationRequestBody,
+  ReservationUpdate,
+} from './reservation.ts';
 
 const ReservationList = v.object({
   items: v.array(Reservation),

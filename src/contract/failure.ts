@@ -1,5 +1,4 @@
-import type { ProblemCode } from './problem-codes.ts';
-import type { AlternativeReply, FreePart, Limit } from './problems.ts';
+import type { AlternativeReply, FreePart, Limit, ProblemCode } from './problems.ts';
 import type { Said } from './said.ts';
 
 /** The codes of failures that a service does not name itself: found by the client, the session or the command line. */

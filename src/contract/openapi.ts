@@ -9,8 +9,7 @@ import {
   type SchemaName,
 } from './api-examples.ts';
 import { ReservationId, SiteName } from './fields.ts';
-import { PROBLEMS, type ProblemCode } from './problem-codes.ts';
-import { problemBody } from './problems.ts';
+import { PROBLEMS, type ProblemCode, problemBody } from './problems.ts';
 import { WHO_MAY } from './roles.ts';
 import type { Parameter } from './route-parameters.ts';
 import {

@@ -1,19 +1,19 @@
 import * as v from 'valibot';
-import { askedRouteOf, isSameRoute } from './asked-route.ts';
-import { MAX_ITEMS } from './batch.ts';
 import { isoDuration } from './durations.ts';
 import { Failure } from './failure.ts';
-import { formatInstant, parseInstant, type ReservationState, stateAt } from './instants.ts';
-import type { Period } from './phases.ts';
-import type { ProblemCode } from './problem-codes.ts';
-import { type Problem, schemaProblems } from './problems.ts';
+import { formatInstant, type Period, parseInstant, type ReservationState, stateAt } from './instants.ts';
+import { type Problem, type ProblemCode, schemaProblems } from './problems.ts';
 import {
+  askedRouteOf,
+  isSameRoute,
+  MAX_ITEMS,
+  RESERVATION_TEXTS,
   RequestBandwidth,
   type Reservation,
   ReservationRequestBody,
   ReservationUpdate,
+  textsOf,
 } from './reservation.ts';
-import { RESERVATION_TEXTS, textsOf } from './reservation-texts.ts';
 
 /**
  * A reservation that is asked for: by a create, or by an update, which says all that the reservation is to be. Times and

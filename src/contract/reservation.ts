@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import type { AskedRoute } from './asked-route.ts';
 import {
   countFrom,
   ExperimentId,
@@ -15,8 +14,85 @@ import {
 } from './fields.ts';
 import { describeInput, EXAMPLE_END } from './instants.ts';
 import { MAX_HOPS, MAX_VOLUME } from './request-limits.ts';
-import type { ReservationText } from './reservation-texts.ts';
 import { isOneLine } from './visible-text.ts';
+
+/**
+ * The members of a reservation that hold text of its user. They are kept, shown and signed as they were given. No decision
+ * depends on them, except that a name must be free. src/README.md, "How to add", says where a new one stands.
+ */
+export const RESERVATION_TEXTS = ['name', 'description'] as const;
+/** One of {@link RESERVATION_TEXTS}. */
+export type ReservationText = (typeof RESERVATION_TEXTS)[number];
+/** The texts of a reservation, or of a request; in an update, an empty text takes the reservation's own away. */
+export type ReservationTexts = { [Text in ReservationText]?: string };
+
+/** The texts that something has, without its other members. */
+export function textsOf(source: ReservationTexts): ReservationTexts {
+  const texts: ReservationTexts = {};
+  for (const member of RESERVATION_TEXTS) {
+    if (source[member] !== undefined) texts[member] = source[member];
+  }
+  return texts;
+}
+
+/** A copy with the texts of a change: each replaces the one before, and an empty one takes it away. */
+export function withTexts<Texts extends ReservationTexts>(source: Texts, change: ReservationTexts): Texts {
+  const changed = { ...source, ...textsOf(change) };
+  for (const member of RESERVATION_TEXTS) if (changed[member] === '') delete changed[member];
+  return changed;
+}
+
+/** The wishes for the route of a reservation: extensions (contract/README.md, "Extensions"). Absent members wish nothing. */
+export interface AskedRoute {
+  /** The sites that it passes, in this order from `site1` on. */
+  via?: string[];
+  /** The sites that it does not pass. */
+  avoid?: string[];
+  /** Whether one link must connect the two sites. */
+  direct?: boolean;
+}
+
+/** The members about the route alone. */
+export function askedRouteOf({ via, avoid, direct }: AskedRoute): AskedRoute {
+  return { via, avoid, direct };
+}
+
+/** Whether anything is asked of a route. */
+export function asksForRoute({ via = [], avoid = [], direct = false }: AskedRoute): boolean {
+  return direct || via.length + avoid.length > 0;
+}
+
+/** Whether two requests ask the same of their routes. */
+export function isSameRoute(one: AskedRoute, other: AskedRoute): boolean {
+  const told = ({ via = [], avoid = [], direct = false }: AskedRoute): string =>
+    JSON.stringify([via, avoid, direct]);
+  return told(one) === told(other);
+}
+
+/** How a route is not what was asked for: a site that it must pass and does not, or passes and must not; or it has several hops. */
+export type RouteFault = { asked: 'via' | 'avoid'; site: string } | { asked: 'direct' };
+
+/**
+ * The first way in which a reservation's route is not what was asked for; undefined where it is.
+ *
+ * @param asked its sites may be named in either order: `via` is from its `site1` on
+ */
+export function routeFault(
+  reservation: { site1: string; via?: readonly string[] },
+  asked: AskedRoute & { site1: string },
+): RouteFault | undefined {
+  const { via: passed = [], site1 } = reservation;
+  const rest = site1 === asked.site1 ? [...passed] : passed.toReversed();
+  if (asked.direct && passed.length > 0) return { asked: 'direct' };
+  const avoided = asked.avoid?.find((site) => passed.includes(site));
+  if (avoided !== undefined) return { asked: 'avoid', site: avoided };
+  for (const site of asked.via ?? []) {
+    const at = rest.indexOf(site);
+    if (at === -1) return { asked: 'via', site };
+    rest.splice(0, at + 1);
+  }
+  return undefined;
+}
 
 /** A VLAN tag as IEEE 802.1Q allows it: 1 to 4094. */
 export const VlanTag = v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(4094));
@@ -45,7 +121,7 @@ const Description = v.pipe(
   extension(),
 );
 
-/** The texts of a reservation: extensions (reservation-texts.ts). */
+/** The texts of a reservation: extensions; see {@link RESERVATION_TEXTS}. */
 const TEXTS = {
   name: v.optional(ReservationName),
   description: v.optional(Description),
@@ -91,7 +167,7 @@ const requestSites = (name: 'via' | 'avoid', most: number, description: string) 
     ),
   );
 
-/** The members of a request that are about its route: extensions (asked-route.ts). */
+/** The members of a request that are about its route: extensions; see {@link AskedRoute}. */
 export const ASKED_ROUTE = {
   via: requestSites('via', MAX_HOPS - 1, 'The sites that the route passes, in this order from site1 on.'),
   avoid: requestSites('avoid', MAX_AVOIDED, 'The sites that the route does not pass.'),
@@ -245,3 +321,67 @@ export type ReservationRequestBody = v.InferInput<typeof ReservationRequestBody>
 
 /** The body of an update: as for creation; absent members keep their values (contract/README.md, "PUT"). */
 export const ReservationUpdate = v.partial(v.object({ ...SPECIFIED, ...TEXTS }));
+
+/** The most items of a batch; it has one at least (contract/README.md, "Extensions"). */
+export const MAX_ITEMS = 64;
+
+/** The action of an item of a batch. */
+export const BATCH_ACTIONS = ['create', 'update', 'delete'] as const;
+/** One of {@link BATCH_ACTIONS}. */
+export type BatchAction = (typeof BATCH_ACTIONS)[number];
+
+const STARTS = 'ISO 8601 UTC timestamp, or null: at the time of the request.';
+const { tokens, ...created } = PeriodBody.entries;
+const { tokens: _tokens, ...updated } = ReservationUpdate.entries;
+
+/** One change of a batch as it travels: the members of a single request, without `tokens`, `duration` and `volume`. */
+export const BatchItemBody = v.variant('action', [
+  v.object({
+    action: v.literal('create'),
+    ...created,
+    start_date: v.pipe(created.start_date, v.description(STARTS)),
+  }),
+  v.object({
+    action: v.literal('update'),
+    id: ReservationId,
+    ...updated,
+    start_date: v.pipe(updated.start_date, v.description(STARTS)),
+  }),
+  v.object({ action: v.literal('delete'), id: ReservationId }),
+]);
+/** See {@link BatchItemBody}. */
+export type BatchItemBody = v.InferInput<typeof BatchItemBody>;
+
+/** The body of a batch. */
+export const BatchRequest = v.object({
+  items: v.pipe(
+    v.array(BatchItemBody),
+    v.minLength(1),
+    v.maxLength(MAX_ITEMS),
+    v.description('Changes, all of which are made, or none. Each sees those before it.'),
+  ),
+  tokens,
+});
+
+/** The results of a batch, in the order of its items. */
+export const BatchResults = v.object({
+  items: v.array(
+    v.object({
+      connectivity: v.pipe(v.nullable(Reservation), v.description('Null for a deletion.')),
+      token: v.pipe(
+        v.nullable(v.string()),
+        v.description('The signed connectivity token. Null for a deletion, and in a dry run.'),
+      ),
+    }),
+  ),
+});
+
+/** The same as the client reads it. */
+export const BatchResultsReply = v.object({
+  items: v.array(
+    v.object({
+      connectivity: v.optional(v.nullable(ReservationReply), null),
+      token: v.optional(v.nullable(v.string()), null),
+    }),
+  ),
+});

@@ -1,4 +1,4 @@
-import { LAST_EVENT_ID_HEADER } from './event-streams.ts';
+import { LAST_EVENT_ID_HEADER } from './events.ts';
 import {
   DEFAULT_PAGE_ITEMS,
   DEFAULT_POINTS,

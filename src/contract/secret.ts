@@ -1,4 +1,4 @@
-import { idKind } from './ids.ts';
+import { idKind } from './fields.ts';
 
 /**
  * A token or code that can't be shown by accident: printed, logged, put into JSON or into a message, it shows as

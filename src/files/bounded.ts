@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
-import { readUpTo, withoutMark } from '../contract/bounded-reading.ts';
+import { readUpTo, withoutMark } from '../contract/bounded.ts';
 
 /** The most that is read of any file, or of standard input, in bytes: much more than each kind of file needs. */
 export const MAX_FILE = 16 * 2 ** 20;

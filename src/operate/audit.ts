@@ -1,5 +1,5 @@
 import { Failure } from '../contract/failure.ts';
-import { idKind } from '../contract/ids.ts';
+import { idKind } from '../contract/fields.ts';
 import { formatInstant } from '../contract/instants.ts';
 import { linkId } from '../contract/links.ts';
 import { type AuditRecord, CI_TOKEN, readAudit, readNames } from '../store/audit.ts';

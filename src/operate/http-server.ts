@@ -11,9 +11,9 @@ import { createServer as createSecureServer, type Server as SecureServer } from 
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { loopbackAddress } from '../contract/addresses.ts';
 import { type Changes, Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
-import { loopbackAddress } from '../contract/loopback.ts';
 import { problemBody } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import type { Certificate } from './certificate.ts';

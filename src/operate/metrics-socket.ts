@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { loopbackAddress } from '../contract/loopback.ts';
+import { loopbackAddress } from '../contract/addresses.ts';
 import { EXPOSITION_TYPE } from '../server/metrics/instruments.ts';
 import { processFamilies } from '../server/metrics/process-metrics.ts';
 import { createServerMetrics } from '../server/metrics/server-metrics.ts';

@@ -1,18 +1,18 @@
-import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
-import { DAY, HOUR, secondsIn } from '../contract/durations.ts';
-import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import {
+  DEFAULT_PORT,
   isServiceAddress,
   issuerName,
   issuerProblem,
   readAdministrator,
   TRUSTED_KINDS,
   type TrustedIssuer,
-} from '../contract/issuer-address.ts';
-import { DEFAULT_PORT } from '../contract/loopback.ts';
+} from '../contract/addresses.ts';
+import { parseDuration } from '../contract/amounts.ts';
+import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
+import { DAY, HOUR, secondsIn } from '../contract/durations.ts';
+import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import { ROLES } from '../contract/roles.ts';
 import { API_GROUP, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../contract/routes.ts';
-import { parseDuration } from '../contract/typed-duration.ts';
 
 /** Where to listen; port 0 is any that is free. */
 export interface ListeningPlace {

@@ -1,7 +1,13 @@
 import { isIP } from 'node:net';
+import {
+  isLoopback,
+  issuerName,
+  issuersFor,
+  loopbackAddress,
+  missingKind,
+  readAdministrator,
+} from '../contract/addresses.ts';
 import { type Changes, Failure } from '../contract/failure.ts';
-import { issuerName, issuersFor, missingKind, readAdministrator } from '../contract/issuer-address.ts';
-import { isLoopback, loopbackAddress } from '../contract/loopback.ts';
 import { ROLES } from '../contract/roles.ts';
 import { databaseAddress } from './database.ts';
 import { SERVER_OPTIONS, type ServeOptions } from './options.ts';

@@ -1,4 +1,4 @@
-import type { Period } from '../contract/phases.ts';
+import type { Period } from '../contract/instants.ts';
 import type { Ends } from './service.ts';
 import type { State } from './state.ts';
 import { type TimelineState, UNITS, type Unit } from './timeline/model.ts';

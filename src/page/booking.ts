@@ -1,5 +1,5 @@
 import { DAY, SECOND } from '../contract/durations.ts';
-import type { ProblemCode } from '../contract/problem-codes.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 import {
   type Draft,
   EMPTY_DRAFT,

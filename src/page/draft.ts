@@ -1,13 +1,10 @@
-import { bandwidthWord, parseBandwidth } from '../contract/bandwidth.ts';
+import { bandwidthWord, parseBandwidth, parseDuration, parseVolume } from '../contract/amounts.ts';
 import { MINUTE, SECOND } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { RESERVATION_NAME } from '../contract/ids.ts';
-import { LAST_INSTANT } from '../contract/instants.ts';
-import type { Period } from '../contract/phases.ts';
+import { RESERVATION_NAME } from '../contract/fields.ts';
+import { LAST_INSTANT, type Period } from '../contract/instants.ts';
 import type { Alternative } from '../contract/problems.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
-import { parseDuration } from '../contract/typed-duration.ts';
-import { parseVolume } from '../contract/volume.ts';
 import { parseTime, type TimeReading } from '../words/typed-time.ts';
 import { isSamePair, routeBetween } from './route.ts';
 import type { Ends, Link, Own } from './service.ts';

@@ -1,4 +1,4 @@
-import { formatBandwidth } from '../contract/bandwidth.ts';
+import { formatBandwidth } from '../contract/amounts.ts';
 import { type ReservationState, stateAt } from '../contract/instants.ts';
 import { element, quietButton, setText, skipTo } from './elements.ts';
 import type { OwnReservation } from './service.ts';

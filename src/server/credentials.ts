@@ -1,6 +1,6 @@
+import { issuerName, readAdministrator } from '../contract/addresses.ts';
 import type { ExperimentClaims, ProjectClaims, UserClaims } from '../contract/claims.ts';
 import { parseInstant } from '../contract/instants.ts';
-import { issuerName, readAdministrator } from '../contract/issuer-address.ts';
 import type { Problem } from '../contract/problems.ts';
 import { type Action, may, type Scope, WHO_MAY } from '../contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../contract/routes.ts';
@@ -8,8 +8,7 @@ import { readCompact } from '../tokens/compact.ts';
 import { TokenError } from '../tokens/token-error.ts';
 import { readBearer, tokenProblem } from '../tokens/verifier.ts';
 import { claimedKind, KIND_RULES, kindText, type TokenKind, type Trust, verifyAs } from '../tokens/verify.ts';
-import { problem } from '../words/problems.ts';
-import { leadsText, MOST_LEADS } from '../words/roles.ts';
+import { leadsText, MOST_LEADS, problem } from '../words/problems.ts';
 import type { SessionCheck } from './identity/sessions.ts';
 import type { OwnedKind, Ownership } from './ownership.ts';
 import type { LeadsOf } from './portal/directory.ts';

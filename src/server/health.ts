@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { withinTime } from '../contract/bounded-reading.ts';
+import { withinTime } from '../contract/bounded.ts';
 import { ROUTES } from '../contract/routes.ts';
 import { jsonReply } from './json-reply.ts';
 import type { Log } from './log.ts';

@@ -1,4 +1,4 @@
-import { setBounded } from '../contract/bounded-map.ts';
+import { setBounded } from '../contract/bounded.ts';
 import { isWithin } from '../contract/instants.ts';
 
 /**

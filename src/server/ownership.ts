@@ -1,5 +1,5 @@
-import { setBounded } from '../contract/bounded-map.ts';
-import { issuerName, issuersFor, type TrustedIssuer } from '../contract/issuer-address.ts';
+import { issuerName, issuersFor, type TrustedIssuer } from '../contract/addresses.ts';
+import { setBounded } from '../contract/bounded.ts';
 import { refusal } from './problem-error.ts';
 
 /** Kinds whose ids belong to the issuer that minted them. */

@@ -3,8 +3,14 @@ import { QuestionEndedError } from '../allocator/questions.ts';
 import { TooMuchError } from '../allocator/steps.ts';
 import { CommitUnknownError, DATABASE_UNUSABLE, StoreUnavailableError } from '../allocator/store.ts';
 import { isObject, readJson } from '../contract/json.ts';
-import { PROBLEMS, type ProblemCode } from '../contract/problem-codes.ts';
-import { type Problem, problemBody, type RefusalFacts, schemaProblems } from '../contract/problems.ts';
+import {
+  PROBLEMS,
+  type Problem,
+  type ProblemCode,
+  problemBody,
+  type RefusalFacts,
+  schemaProblems,
+} from '../contract/problems.ts';
 import { Sentence, type Times, UTC_TIMES } from '../contract/said.ts';
 import { problem, problemTexts, readProblem } from '../words/problems.ts';
 import { jsonReply } from './json-reply.ts';

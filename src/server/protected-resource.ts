@@ -1,5 +1,5 @@
-import type { ProblemCode } from '../contract/problem-codes.ts';
-import type { ProtectedResource } from '../contract/protected-resource.ts';
+import type { ProtectedResource } from '../contract/addresses.ts';
+import type { ProblemCode } from '../contract/problems.ts';
 import { PROTECTED_RESOURCE_PATH } from '../contract/routes.ts';
 import { ALL_SCOPES, CLIENT_ID, DEFAULT_SCOPE } from './identity/user-token.ts';
 import type { ServiceAddresses } from './keys/service-issuer.ts';

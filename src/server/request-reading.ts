@@ -1,4 +1,4 @@
-import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded-reading.ts';
+import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
 import { refusal } from './problem-error.ts';

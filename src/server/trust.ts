@@ -1,4 +1,3 @@
-import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
 import {
   issuerName,
   issuerProblem,
@@ -7,7 +6,8 @@ import {
   TRUSTED_KINDS,
   type TrustedIssuer,
   type TrustedKind,
-} from '../contract/issuer-address.ts';
+} from '../contract/addresses.ts';
+import { CI_NAMES, CI_SYSTEMS, type CiIssuers } from '../contract/ci-rules.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import type { KeySet } from '../tokens/key-set.ts';
 import { remoteKeySet } from '../tokens/remote-key-set.ts';

@@ -1,10 +1,10 @@
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
+import { forIssuer } from '../contract/addresses.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure, failureOrThrow, ownCommand } from '../contract/failure.ts';
-import { forIssuer } from '../contract/issuer-address.ts';
 import { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';

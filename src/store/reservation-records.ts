@@ -7,7 +7,7 @@ import type {
   ReservationQuery,
   ReservationRecord,
 } from '../allocator/store.ts';
-import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation.ts';
 import type { SqlReader } from './sql.ts';
 
 /** A row for each hop: the reservation, with what it holds there. */

@@ -17,7 +17,7 @@ import {
   type StoreTransaction,
   textOfName,
 } from '../allocator/store.ts';
-import { RESERVATION_TEXTS } from '../contract/reservation-texts.ts';
+import { RESERVATION_TEXTS } from '../contract/reservation.ts';
 import { jsonText } from '../contract/visible-text.ts';
 import { AUDIT, auditRows, COUNT_MORE } from './audit.ts';
 import { deleteOldRows } from './old-rows.ts';

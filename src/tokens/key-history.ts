@@ -1,6 +1,6 @@
 import * as v from 'valibot';
+import { issuerName } from '../contract/addresses.ts';
 import { KeyHistoryDocument, type PastJwk } from '../contract/claims.ts';
-import { issuerName } from '../contract/issuer-address.ts';
 import { KEY_HISTORY_PATH } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';
 import { readCompact } from './compact.ts';

@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { isLoopback } from '../contract/loopback.ts';
+import { isLoopback } from '../contract/addresses.ts';
 
 /**
  * Resolves any name to this machine's loopback addresses, in place of DNS: for connections to `localhost` and the names

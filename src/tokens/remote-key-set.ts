@@ -1,4 +1,4 @@
-import { bodyOf, readUpTo, TimeLimitError, withinTime, withoutMark } from '../contract/bounded-reading.ts';
+import { bodyOf, readUpTo, TimeLimitError, withinTime, withoutMark } from '../contract/bounded.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';

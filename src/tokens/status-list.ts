@@ -1,7 +1,6 @@
 import { base64url } from 'jose';
 import * as v from 'valibot';
-import { setBounded } from '../contract/bounded-map.ts';
-import { bodyOf, readUpTo, withinTime } from '../contract/bounded-reading.ts';
+import { bodyOf, readUpTo, setBounded, withinTime } from '../contract/bounded.ts';
 import { StatusClaim, StatusListClaims } from '../contract/claims.ts';
 import { STATUS_LIST_TYPE } from '../contract/routes.ts';
 import type { Send } from '../contract/sending.ts';

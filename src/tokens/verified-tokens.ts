@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { CryptoKey } from 'jose';
-import { setBounded } from '../contract/bounded-map.ts';
+import { setBounded } from '../contract/bounded.ts';
 import type { ServiceClaims } from '../contract/claims.ts';
 import type { Algorithm } from './key-set.ts';
 

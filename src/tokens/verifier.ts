@@ -1,7 +1,6 @@
 import type { KeySetDocument } from '../contract/claims.ts';
 import { MINUTE } from '../contract/durations.ts';
-import { PROBLEMS } from '../contract/problem-codes.ts';
-import { problemBody } from '../contract/problems.ts';
+import { PROBLEMS, problemBody } from '../contract/problems.ts';
 import { KEY_SET_PATH } from '../contract/routes.ts';
 import { sendFrom } from '../contract/sending.ts';
 import { type KeySet, localKeySet } from './key-set.ts';

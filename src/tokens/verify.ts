@@ -1,5 +1,6 @@
 import { type CryptoKey, errors, type JWTVerifyOptions, jwtVerify } from 'jose';
 import * as v from 'valibot';
+import { forIssuer, isServiceAddress } from '../contract/addresses.ts';
 import {
   type ConnectivityClaims,
   ConnectivityClaimsReply,
@@ -8,8 +9,7 @@ import {
   ServiceClaims,
   UserClaims,
 } from '../contract/claims.ts';
-import { ID_PREFIXES, idKind } from '../contract/ids.ts';
-import { forIssuer, isServiceAddress } from '../contract/issuer-address.ts';
+import { ID_PREFIXES, idKind } from '../contract/fields.ts';
 import { isObject, withoutNulls } from '../contract/json.ts';
 import { type CompactToken, readCompact } from './compact.ts';
 import { type Algorithm, ISSUER_ALGORITHMS, type KeySet, SERVICE_ALGORITHMS } from './key-set.ts';

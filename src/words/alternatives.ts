@@ -1,4 +1,4 @@
-import { formatBandwidth } from '../contract/bandwidth.ts';
+import { formatBandwidth } from '../contract/amounts.ts';
 import { formatDuration, SECOND } from '../contract/durations.ts';
 import type { ReservationRequest } from '../contract/reservation-request.ts';
 import type { Times } from '../contract/said.ts';

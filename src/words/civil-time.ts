@@ -1,5 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
-import type { Period } from '../contract/phases.ts';
+import type { Period } from '../contract/instants.ts';
 
 /**
  * The clock of a time zone. A civil time is written as the milliseconds that `Date.UTC` gives for its year, month, day,

@@ -1,4 +1,4 @@
-import type { Period } from '../contract/phases.ts';
+import type { Period } from '../contract/instants.ts';
 import {
   beginnings,
   dateText,

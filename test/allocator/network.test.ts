@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { builtInTopology, createNetwork, TopologyError } from '../../src/allocator/network.ts';
-import type { Link, TagRange } from '../../src/contract/links.ts';
-import { SITES } from '../../src/contract/sites.ts';
+import { type Link, SITES, type TagRange } from '../../src/contract/links.ts';
 import { smallLink } from './small-link.ts';
 
 describe('the built-in topology', () => {

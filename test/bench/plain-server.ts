@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import fastify, { type FastifyRequest } from 'fastify';
 import { createRemoteJWKSet, decodeJwt, type JWTPayload, jwtVerify } from 'jose';
-import { newId } from '../../src/contract/ids.ts';
+import { newId } from '../../src/contract/fields.ts';
 import { EXPERIMENT_TOKEN_HEADER, KEY_SET_PATH, ROUTES, routePath } from '../../src/contract/routes.ts';
 import { writeReady } from './serving.ts';
 

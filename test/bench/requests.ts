@@ -3,7 +3,7 @@ import type { CreateRequest } from '../../src/allocator/decide.ts';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
 import type { ReservationStore } from '../../src/allocator/store.ts';
 import { MINUTE } from '../../src/contract/durations.ts';
-import { newId } from '../../src/contract/ids.ts';
+import { newId } from '../../src/contract/fields.ts';
 import type { Link } from '../../src/contract/links.ts';
 import { Allocator } from '../allocator/allocator.ts';
 import type { Random } from './seeded.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandReference } from '../../src/build/command-reference.ts';
 import { nextStep } from '../../src/cli/advice.ts';
 import { Failure } from '../../src/contract/failure.ts';
-import { PROBLEM_CODES } from '../../src/contract/problem-codes.ts';
+import { PROBLEM_CODES } from '../../src/contract/problems.ts';
 import type { ServeOptions } from '../../src/operate/options.ts';
 import { checkSettings } from '../../src/operate/settings.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';

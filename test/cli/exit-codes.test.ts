@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { EXIT_CODE_OF, EXIT_CODES, type ExitCode } from '../../src/cli/exit-codes.ts';
 import { CLIENT_FAILURES } from '../../src/contract/failure.ts';
-import { PROBLEMS, type ProblemCode } from '../../src/contract/problem-codes.ts';
+import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
 
 /** The exit codes that a service's status may end with (cli/README.md, "Exit codes"). */
 const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {

@@ -9,7 +9,7 @@ import {
   parseBandwidth,
   parseVolume,
 } from '../../src/cli/values.ts';
-import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
+import { MAX_BANDWIDTH, parseDuration } from '../../src/contract/amounts.ts';
 import {
   DAY,
   durationWord,
@@ -20,7 +20,6 @@ import {
   SECOND,
 } from '../../src/contract/durations.ts';
 import { formatInstant } from '../../src/contract/instants.ts';
-import { parseDuration } from '../../src/contract/typed-duration.ts';
 import { timesIn as pageTimes, windowText } from '../../src/page/timeline/words.ts';
 import { wallText } from '../../src/page/words.ts';
 import { clockOf } from '../../src/words/civil-time.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SITES } from '../../src/contract/sites.ts';
+import { SITES } from '../../src/contract/links.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { json } from '../client/replies.ts';
 import { reportOf } from '../e2e/command.ts';

@@ -9,8 +9,8 @@ import {
   siteName,
   withLastingVolume,
 } from '../../src/cli/values.ts';
-import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
-import { SITES } from '../../src/contract/sites.ts';
+import { MAX_BANDWIDTH } from '../../src/contract/amounts.ts';
+import { SITES } from '../../src/contract/links.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 describe('the nearest site', () => {

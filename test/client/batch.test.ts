@@ -1,8 +1,7 @@
 import { http } from 'msw';
 import { describe, expect, test } from 'vitest';
 import type { ChangeOptions } from '../../src/client/changes.ts';
-import { MAX_ITEMS } from '../../src/contract/batch.ts';
-import type { Reservation } from '../../src/contract/reservation.ts';
+import { MAX_ITEMS, type Reservation } from '../../src/contract/reservation.ts';
 import { asRequest, type ChangeItem } from '../../src/contract/reservation-request.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { IDS, NOW, RESERVATION } from '../fixtures/tokens.ts';

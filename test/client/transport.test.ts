@@ -5,8 +5,8 @@ import { deflateSync, gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { MAX_REPLY } from '../../src/client/exchange.ts';
 import { createTransport, type TransportOptions } from '../../src/client/transport.ts';
-import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/loopback.ts';
-import { PROBLEMS, type ProblemCode } from '../../src/contract/problem-codes.ts';
+import { isLoopback, isProtected, loopbackAddress } from '../../src/contract/addresses.ts';
+import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
 import { fetchDirectly } from '../../src/tokens/loopback.ts';
 import {
   DISTANT_CERTIFICATE,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { setBounded } from '../../src/contract/bounded-map.ts';
+import { setBounded } from '../../src/contract/bounded.ts';
 
 test('the entry that was set the longest ago goes first, also where another one was added before it', () => {
   const map = new Map(Object.entries({ a: 1, b: 2 }));

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { parseDuration } from '../../src/contract/amounts.ts';
 import { DAY, formatDuration, HOUR, MINUTE, SECOND, secondsIn } from '../../src/contract/durations.ts';
-import { parseDuration } from '../../src/contract/typed-duration.ts';
 import { failureOf } from '../fixtures/failures.ts';
 
 const EACH = 9 * DAY + 3 * HOUR + 4 * MINUTE + 5 * SECOND;

@@ -1,8 +1,16 @@
 import fc from 'fast-check';
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { ExperimentId, ProjectId, ReservationId, UserId } from '../../src/contract/fields.ts';
-import { ID_PREFIXES, type IdKind, idKind, newId } from '../../src/contract/ids.ts';
+import {
+  ExperimentId,
+  ID_PREFIXES,
+  type IdKind,
+  idKind,
+  newId,
+  ProjectId,
+  ReservationId,
+  UserId,
+} from '../../src/contract/fields.ts';
 import { processorTime } from '../fixtures/processor-time.ts';
 
 const SCHEMAS = { user: UserId, project: ProjectId, experiment: ExperimentId, reservation: ReservationId };

@@ -1,7 +1,12 @@
 import * as v from 'valibot';
 import { expect, test } from 'vitest';
-import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../../src/contract/problem-codes.ts';
-import { ProblemBody, problemBody } from '../../src/contract/problems.ts';
+import {
+  PROBLEM_CODES,
+  PROBLEMS,
+  ProblemBody,
+  type ProblemCode,
+  problemBody,
+} from '../../src/contract/problems.ts';
 import { ROUTES, type Route } from '../../src/contract/routes.ts';
 
 /** The statuses of contract/README.md, "Status codes". */

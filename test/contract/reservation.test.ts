@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
-import { MAX_BANDWIDTH } from '../../src/contract/bandwidth.ts';
+import { MAX_BANDWIDTH } from '../../src/contract/amounts.ts';
 import { stateAt } from '../../src/contract/instants.ts';
 import {
   MAX_TOKENS,

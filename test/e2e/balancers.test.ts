@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as v from 'valibot';
 import { expect, test, vi } from 'vitest';
-import { EVENT_PAUSE } from '../../src/contract/event-streams.ts';
+import { EVENT_PAUSE } from '../../src/contract/events.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { signedBy } from '../fixtures/asked-server.ts';
 import { PATIENCE } from '../fixtures/patience.ts';

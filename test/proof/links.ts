@@ -1,7 +1,5 @@
-import { type Link, linkId, type TagRange, type Topology } from '../../src/contract/links.ts';
-import { SITES } from '../../src/contract/sites.ts';
-import type { Rows } from '../allocator/sweep.ts';
-import { sweep } from '../allocator/sweep.ts';
+import { type Link, linkId, SITES, type TagRange, type Topology } from '../../src/contract/links.ts';
+import { type Rows, sweep } from '../allocator/sweep.ts';
 import type { Finding } from './report.ts';
 
 /** So few of each that a load uses them up, in bandwidth here and in tags there. */

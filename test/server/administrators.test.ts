@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { builtInTopology, createNetwork } from '../../src/allocator/network.ts';
-import { readAdministrator } from '../../src/contract/issuer-address.ts';
+import { readAdministrator } from '../../src/contract/addresses.ts';
 import { ROLES } from '../../src/contract/roles.ts';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';

@@ -1,7 +1,6 @@
 import { decodeJwt } from 'jose';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { MAX_ITEMS } from '../../src/contract/batch.ts';
-import type { Reservation } from '../../src/contract/reservation.ts';
+import { MAX_ITEMS, type Reservation } from '../../src/contract/reservation.ts';
 import {
   addressOf,
   at,

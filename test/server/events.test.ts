@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { StoreUnavailableError } from '../../src/allocator/store.ts';
-import { EVENT_PAUSE } from '../../src/contract/event-streams.ts';
+import { EVENT_PAUSE } from '../../src/contract/events.ts';
 import { createReferenceServer, type ReferenceServer } from '../../src/reference-server.ts';
 import { createEventStreams } from '../../src/server/connectivity/events.ts';
 import { userClaims } from '../../src/server/identity/user-token.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { expect, test } from 'vitest';
-import type { ProblemCode } from '../../src/contract/problem-codes.ts';
+import type { ProblemCode } from '../../src/contract/problems.ts';
 import { createListener } from '../../src/server/listener.ts';
 import { noLog } from '../../src/server/log.ts';
 import { problemReply, refusal } from '../../src/server/problem-error.ts';

@@ -1,8 +1,7 @@
 import * as v from 'valibot';
 import { describe, expect, test } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
-import type { TokenFault } from '../../src/tokens/token-error.ts';
-import { TokenError } from '../../src/tokens/token-error.ts';
+import { TokenError, type TokenFault } from '../../src/tokens/token-error.ts';
 import { createVerifier, readBearer, tokenProblem, type VerifierOptions } from '../../src/tokens/verifier.ts';
 import { key, stranger } from '../fixtures/forged-tokens.ts';
 import { processorTime } from '../fixtures/processor-time.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { AskedRoute } from '../../src/contract/asked-route.ts';
-import { contradictionText } from '../../src/words/asked-route.ts';
+import type { AskedRoute } from '../../src/contract/reservation.ts';
+import { contradictionText } from '../../src/words/links.ts';
 
 test.each<[AskedRoute, string | undefined]>([
   [{}, undefined],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Limit } from '../../src/contract/problems.ts';
 import { UTC_TIMES } from '../../src/contract/said.ts';
-import { limitNote, limitText } from '../../src/words/limits.ts';
+import { limitNote, limitText } from '../../src/words/problems.ts';
 
 const PERIOD = { start_date: '2026-12-01T11:00:00.000Z', end_date: '2026-12-01T14:00:00.000Z' };
 const FROM_TO = 'from 2026-12-01T11:00:00.000Z to 2026-12-01T14:00:00.000Z';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Reservation } from '../../src/contract/reservation.ts';
-import { linkEnds, linkName } from '../../src/words/link-name.ts';
+import { linkEnds, linkName } from '../../src/words/links.ts';
 
 test('a link has one name, and its ends one order, whichever site was typed first', () => {
   const tags = { site1_s_tag: 1, site1_c_tag: 2, site2_s_tag: 3, site2_c_tag: 4 };

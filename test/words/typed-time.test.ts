@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY, HOUR, MINUTE } from '../../src/contract/durations.ts';
-import { adviceOnTime } from '../../src/words/time-advice.ts';
-import { parsePastTime, parseTime, type TimeReading } from '../../src/words/typed-time.ts';
+import { adviceOnTime, parsePastTime, parseTime, type TimeReading } from '../../src/words/typed-time.ts';
 import { failureOf } from '../fixtures/failures.ts';
 import { NOW } from '../fixtures/tokens.ts';
 

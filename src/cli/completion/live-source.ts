@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseInstant } from '../../contract/instants.ts';
+import { SITES } from '../../contract/links.ts';
 import { reservationState } from '../../contract/reservation-request.ts';
-import { SITES } from '../../contract/sites.ts';
 import type { Choosable } from '../../session/choice.ts';
 import { isAlmostOver } from '../../session/login/credentials.ts';
 import { OFFLINE } from '../../session/profiles/profile-keys.ts';
 import type { LedgerEntry } from '../../session/reservations/ledger.ts';
 import type { Session } from '../../session/session.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, wantedProfile } from '../global-options.ts';
 import { formatBandwidth } from '../values.ts';

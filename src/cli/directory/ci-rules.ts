@@ -1,9 +1,9 @@
 import * as v from 'valibot';
+import { issuerName } from '../../contract/addresses.ts';
 import { type CiRule, CiRuleRequest, type CiRuleRequestBody } from '../../contract/ci-rules.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { issuerName } from '../../contract/issuer-address.ts';
 import { ADDRESSES } from '../../session/profiles/profile.ts';
 import { GROUP_VARIABLES, PROFILE_KEYS } from '../../session/profiles/profile-keys.ts';
 import type { Profile } from '../../session/profiles/profiles.ts';

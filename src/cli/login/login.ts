@@ -1,8 +1,8 @@
 import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
+import { isLoopback, isProtected } from '../../contract/addresses.ts';
 import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { isLoopback, isProtected } from '../../contract/loopback.ts';
 import type { Login } from '../../session/login/connection.ts';
 import { noProvider, OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';

@@ -2,7 +2,7 @@ import { type ChangeOptions, isBatch } from '../../client/changes.ts';
 import { refusedBy } from '../../client/reply-failure.ts';
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
 import { parseInstant } from '../../contract/instants.ts';
-import { BY_THE_LINK, isProblemCode } from '../../contract/problem-codes.ts';
+import { BY_THE_LINK, isProblemCode } from '../../contract/problems.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import {
   asRequest,

@@ -1,7 +1,7 @@
 import { describedFeatures } from '../../client/features.ts';
 import { Failure, undefinedIfGone } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
+import { textsOf } from '../../contract/reservation.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import { nameOf } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';

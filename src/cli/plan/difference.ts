@@ -1,10 +1,7 @@
-import { routeFault } from '../../contract/asked-route.ts';
-import { MAX_ITEMS } from '../../contract/batch.ts';
 import { Failure } from '../../contract/failure.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import { MAX_ITEMS, type Reservation, routeFault, textsOf } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
-import { routeFaultText } from '../../words/asked-route.ts';
+import { routeFaultText } from '../../words/links.ts';
 import type { WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */

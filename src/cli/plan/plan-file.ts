@@ -10,16 +10,15 @@ import {
   parseDocument,
   visit,
 } from 'yaml';
+import { parseDuration } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
-import { RESERVATION_NAME } from '../../contract/ids.ts';
+import { RESERVATION_NAME } from '../../contract/fields.ts';
 import { formatInstant, isTimeZone } from '../../contract/instants.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
-import { parseDuration } from '../../contract/typed-duration.ts';
 import { hinted } from '../../session/choice.ts';
-import { contradictionText } from '../../words/asked-route.ts';
 import { clockOf, timeText } from '../../words/civil-time.ts';
-import { adviceOnTime } from '../../words/time-advice.ts';
-import { later, parseTime, type TimeReading } from '../../words/typed-time.ts';
+import { contradictionText } from '../../words/links.ts';
+import { adviceOnTime, later, parseTime, type TimeReading } from '../../words/typed-time.ts';
 import type { TimeContext } from '../times.ts';
 import { parseBandwidth, siteName } from '../values.ts';
 

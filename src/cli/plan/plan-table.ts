@@ -1,12 +1,12 @@
 import { formatDuration, MINUTE } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf } from '../../contract/reservation-request.ts';
 import { inOneText, inTimes } from '../../contract/said.ts';
 import { shortIds } from '../../session/reservations/known.ts';
-import { limitNote } from '../../words/limits.ts';
-import { linkEnds, linkName, viaAside } from '../../words/link-name.ts';
+import { linkEnds, linkName, viaAside } from '../../words/links.ts';
+import { limitNote } from '../../words/problems.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';

@@ -1,7 +1,7 @@
 import type { AvailablePart } from '../../contract/availability.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { formatBandwidth } from '../values.ts';
 import { folded } from './folded.ts';
 import { escapeText, type Printer } from './output.ts';

@@ -1,7 +1,7 @@
 import type { AvailablePart } from '../../contract/availability.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { createClock } from '../../words/civil-time.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { oneLineTicks } from '../../words/time-axis.ts';
 import { shortTime } from '../times.ts';
 import { formatBandwidth } from '../values.ts';

@@ -7,7 +7,7 @@ import {
 } from 'ical-generator';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownPeriod, knownRequest, nameOf } from '../../session/reservations/known.ts';
-import { linkEnds, linkName, routeName, viaAside } from '../../words/link-name.ts';
+import { linkEnds, linkName, routeName, viaAside } from '../../words/links.ts';
 import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
 import { escapeText } from './output.ts';

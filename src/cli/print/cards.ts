@@ -1,11 +1,9 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration, isoDuration } from '../../contract/durations.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import { askedRouteOf, RESERVATION_TEXTS, type Reservation, textsOf } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation-texts.ts';
-import { linkEnds, linkName, routeName } from '../../words/link-name.ts';
+import { linkEnds, linkName, routeName } from '../../words/links.ts';
 import { distanceIn, endAside, shortTime, type TimeContext, timeTeller } from '../times.ts';
 import { bandwidthChange, formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';

@@ -1,6 +1,6 @@
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
-import { linkName, viaName } from '../../words/link-name.ts';
+import { linkName, viaName } from '../../words/links.ts';
 import type { Span } from '../period.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { formatBandwidth } from '../values.ts';

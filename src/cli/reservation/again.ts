@@ -1,8 +1,7 @@
 import { durationWord, isoDuration, SECOND } from '../../contract/durations.ts';
 import { isGone, ownCommand } from '../../contract/failure.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import { type Reservation, textsOf } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
 import { instant, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
 import { bandwidthWord } from '../values.ts';

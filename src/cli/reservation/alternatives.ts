@@ -1,14 +1,18 @@
+import { parseDuration } from '../../contract/amounts.ts';
 import { durationWord, formatDuration, MINUTE } from '../../contract/durations.ts';
 import { type Changes, Failure } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
-import { BY_THE_LINK } from '../../contract/problem-codes.ts';
-import { ALTERNATIVE_KINDS, type AlternativeKind, type AlternativeReply } from '../../contract/problems.ts';
+import { SITES } from '../../contract/links.ts';
+import {
+  ALTERNATIVE_KINDS,
+  type AlternativeKind,
+  type AlternativeReply,
+  BY_THE_LINK,
+} from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { inOneText, Sentence } from '../../contract/said.ts';
-import { SITES } from '../../contract/sites.ts';
-import { parseDuration } from '../../contract/typed-duration.ts';
 import { alternativeText, type Offered } from '../../words/alternatives.ts';
-import { exceedsLink, limitText } from '../../words/limits.ts';
+import { exceedsLink, limitText } from '../../words/problems.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';

@@ -1,6 +1,6 @@
 import { Failure, type FailureFacts, failureOrThrow, isGone } from '../../contract/failure.ts';
+import { idKind } from '../../contract/fields.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
-import { idKind } from '../../contract/ids.ts';
 import { MAX_REASON } from '../../contract/request-limits.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { may, readRole } from '../../contract/roles.ts';

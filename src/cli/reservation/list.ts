@@ -7,7 +7,7 @@ import { ARRIVAL_LIMIT_MS, byStart, type ListedReservation } from '../../session
 import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedSubject } from '../../tokens/claimed.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { type ServiceFlags, withServices } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';

@@ -1,6 +1,6 @@
 import type { ReservationEvent } from '../../contract/events.ts';
 import { Failure, undefinedIfGone } from '../../contract/failure.ts';
-import { eventsBetween, nextTurn, type PhaseEvent, phaseAt } from '../../contract/phases.ts';
+import { eventsBetween, nextTurn, type PhaseEvent, phaseAt } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { instantOf, periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { isCurrent } from '../../session/reservations/known.ts';

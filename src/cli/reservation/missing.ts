@@ -1,10 +1,10 @@
 import type { ConnectivityClient, RoutesQuestion } from '../../client/connectivity.ts';
-import type { AskedRoute } from '../../contract/asked-route.ts';
+import { parseDuration } from '../../contract/amounts.ts';
 import { WEEK } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
-import { SITES } from '../../contract/sites.ts';
-import { parseDuration } from '../../contract/typed-duration.ts';
-import { linkName } from '../../words/link-name.ts';
+import { SITES } from '../../contract/links.ts';
+import type { AskedRoute } from '../../contract/reservation.ts';
+import { linkName } from '../../words/links.ts';
 import { parseTime } from '../../words/typed-time.ts';
 import { withServices } from '../advice.ts';
 import type { Context } from '../context.ts';

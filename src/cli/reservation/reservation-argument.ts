@@ -1,9 +1,9 @@
 import { Failure } from '../../contract/failure.ts';
-import { idKind } from '../../contract/ids.ts';
+import { idKind } from '../../contract/fields.ts';
 import { Sentence, type Times } from '../../contract/said.ts';
 import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { missingFailure } from '../advice.ts';
 import type { Context } from '../context.ts';
 import { pick } from '../questions.ts';

@@ -1,15 +1,13 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { askedRouteOf } from '../../contract/asked-route.ts';
+import { parseDuration } from '../../contract/amounts.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import { MAX_IDEMPOTENCY_KEY } from '../../contract/request-limits.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import { askedRouteOf, type Reservation, textsOf } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
 import { inOneText } from '../../contract/said.ts';
-import { parseDuration } from '../../contract/typed-duration.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';

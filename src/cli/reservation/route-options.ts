@@ -1,7 +1,7 @@
-import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/asked-route.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
-import { contradictionText } from '../../words/asked-route.ts';
+import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/reservation.ts';
+import { contradictionText } from '../../words/links.ts';
 import { siteName } from '../values.ts';
 
 /** The flags of a route. */

@@ -8,7 +8,7 @@ import { asUpdate, periodOf, type ReservationRequest } from '../../contract/rese
 import { inOneText, instant, inTimes, type Said, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../tokens/claimed.ts';
-import { linkName, viaAside } from '../../words/link-name.ts';
+import { linkName, viaAside } from '../../words/links.ts';
 import { withServices } from '../advice.ts';
 import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';

@@ -1,9 +1,9 @@
+import { parseDuration } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { sentence } from '../../contract/said.ts';
-import { parseDuration } from '../../contract/typed-duration.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
 import { later } from '../../words/typed-time.ts';
 import type { CommandDeclaration } from '../command.ts';

@@ -1,8 +1,8 @@
 import { calculateJwkThumbprint, exportJWK } from 'jose';
+import { forIssuer } from '../../contract/addresses.ts';
 import type { PublicJwk } from '../../contract/claims.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
-import { forIssuer } from '../../contract/issuer-address.ts';
 import { reservationState } from '../../contract/reservation-request.ts';
 import type { Session } from '../../session/session.ts';
 import { readCompact } from '../../tokens/compact.ts';

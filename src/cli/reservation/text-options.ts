@@ -1,11 +1,11 @@
 import type { ProvenReservation } from '../../client/proof.ts';
+import { RESERVATION_NAME } from '../../contract/fields.ts';
 import type { OptionDeclaration } from '../../contract/flags.ts';
-import { RESERVATION_NAME } from '../../contract/ids.ts';
 import {
   RESERVATION_TEXTS,
   type ReservationText,
   type ReservationTexts,
-} from '../../contract/reservation-texts.ts';
+} from '../../contract/reservation.ts';
 import type { Output } from '../print/output.ts';
 
 /** The flag of each text of a reservation, whose value is that text. */

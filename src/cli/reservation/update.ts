@@ -1,8 +1,8 @@
 import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
+import { textsOf } from '../../contract/reservation.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';

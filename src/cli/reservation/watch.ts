@@ -4,7 +4,7 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf } from '../../contract/reservation-request.ts';
 import { shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
-import { linkName, viaAside } from '../../words/link-name.ts';
+import { linkName, viaAside } from '../../words/links.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { escapeText, jsonText, type Printer } from '../print/output.ts';

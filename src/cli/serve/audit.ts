@@ -1,12 +1,11 @@
 import * as v from 'valibot';
 import { Failure } from '../../contract/failure.ts';
-import { ExperimentId } from '../../contract/fields.ts';
-import { RESERVATION_NAME } from '../../contract/ids.ts';
+import { ExperimentId, RESERVATION_NAME } from '../../contract/fields.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import type { AuditItem } from '../../operate/audit.ts';
 import type { AuditFlags, AuditOptions } from '../../operate/options.ts';
 import { clockOf, logText } from '../../words/civil-time.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';

@@ -1,5 +1,5 @@
+import { loginWords } from '../../contract/addresses.ts';
 import { shellWord } from '../../contract/failure.ts';
-import { loginWords } from '../../contract/loopback.ts';
 import type { ServeOptions } from '../../operate/options.ts';
 import type { RunningServer } from '../../operate/serve.ts';
 import { readCertificates } from '../ca-file.ts';

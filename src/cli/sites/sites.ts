@@ -1,6 +1,5 @@
 import { Failure, shellWord } from '../../contract/failure.ts';
-import type { Link } from '../../contract/links.ts';
-import { SITES } from '../../contract/sites.ts';
+import { type Link, SITES } from '../../contract/links.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { folded } from '../print/folded.ts';

@@ -1,8 +1,8 @@
 import type { ProofOptions } from '../../client/proof.ts';
+import { issuerName } from '../../contract/addresses.ts';
 import { type Changes, Failure, isGone, ownCommand } from '../../contract/failure.ts';
+import { idKind } from '../../contract/fields.ts';
 import type { OptionTable } from '../../contract/flags.ts';
-import { idKind } from '../../contract/ids.ts';
-import { issuerName } from '../../contract/issuer-address.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { inOneText, instant, sentence } from '../../contract/said.ts';

@@ -1,5 +1,5 @@
-import { formatBandwidth } from '../../contract/bandwidth.ts';
-import { linkName } from '../../words/link-name.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
+import { linkName } from '../../words/links.ts';
 import { setText } from '../elements.ts';
 import { hopsOf, isSamePair, linkBetween, type Route, routeBetween, routeText } from '../route.ts';
 import type { Link } from '../service.ts';

@@ -1,5 +1,5 @@
 import { HOUR } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import {
   floorToStep,
   lengthOfStep,

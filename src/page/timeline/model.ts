@@ -1,5 +1,5 @@
 import { DAY, HOUR, MINUTE } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import { type Calendar, ceilToStep } from '../../words/civil-time.ts';
 import type { Link } from '../service.ts';
 import { type Layout, layoutFor } from './layout.ts';

@@ -1,4 +1,4 @@
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import type { TwoLineAxis } from '../../words/time-axis.ts';
 import type { Column, Own } from '../service.ts';
 import { barHeight, LANE, type Layout } from './layout.ts';

@@ -1,4 +1,4 @@
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import type { Column, Link, Own } from '../service.ts';
 import type { TimelineAction, TimelineState, TimelineTerms } from './model.ts';
 

@@ -1,5 +1,5 @@
 import { MINUTE } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import { ceilToStep, floorToStep, lengthOfStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
 import type { Column } from '../service.ts';
 

@@ -1,7 +1,7 @@
-import { formatBandwidth } from '../../contract/bandwidth.ts';
-import type { Period } from '../../contract/phases.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
+import type { Period } from '../../contract/instants.ts';
 import { type Calendar, instantText } from '../../words/civil-time.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { element } from '../elements.ts';
 import type { Link, Own } from '../service.ts';
 import { type Line, tableLines, tableSegments, tableStep } from './lines.ts';

@@ -1,5 +1,5 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import type { Column } from '../service.ts';
 import type { TimelineOptions } from './parts.ts';
 

@@ -1,7 +1,7 @@
 import { DAY, MINUTE } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import { floorToStep } from '../../words/civil-time.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { twoLineAxis } from '../../words/time-axis.ts';
 import { element, setText } from '../elements.ts';
 import type { Point } from '../point.ts';

@@ -1,4 +1,4 @@
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import { element } from '../elements.ts';
 import type { Link } from '../service.ts';
 import { type TimelineAction, UNITS, type Unit } from './model.ts';

@@ -1,5 +1,5 @@
 import { DAY, HOUR } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import { movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
 
 /** The shortest and the longest window that is shown, in milliseconds. */

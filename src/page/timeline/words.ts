@@ -1,6 +1,6 @@
-import { formatBandwidth } from '../../contract/bandwidth.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { DAY } from '../../contract/durations.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import type { Times } from '../../contract/said.ts';
 import {
   type Calendar,
@@ -11,7 +11,7 @@ import {
   weekdayName,
   yearOf,
 } from '../../words/civil-time.ts';
-import { linkName } from '../../words/link-name.ts';
+import { linkName } from '../../words/links.ts';
 import type { Column, Link, Own } from '../service.ts';
 
 /** `Mon 23 Nov`, of a civil time. */

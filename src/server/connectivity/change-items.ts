@@ -4,16 +4,21 @@ import { Slices } from '../../allocator/event-loop.ts';
 import type { Network } from '../../allocator/network.ts';
 import { isLongEnough, OFFERED_UNIT, type Offer, STAYS_TRUE } from '../../allocator/offers.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
-import { BATCH_ACTIONS, type BatchAction, BatchRequest, MAX_ITEMS } from '../../contract/batch.ts';
 import { isObject } from '../../contract/json.ts';
 import { type Problem, schemaProblems } from '../../contract/problems.ts';
+import {
+  BATCH_ACTIONS,
+  type BatchAction,
+  BatchRequest,
+  MAX_ITEMS,
+  textsOf,
+} from '../../contract/reservation.ts';
 import {
   type BodyReading,
   type ReservationRequest,
   readBody,
   readUpdateBody,
 } from '../../contract/reservation-request.ts';
-import { textsOf } from '../../contract/reservation-texts.ts';
 import type { CallerExperiment } from '../credentials.ts';
 import { refuseIfAny } from '../problem-error.ts';
 import {

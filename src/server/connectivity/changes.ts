@@ -4,9 +4,9 @@ import type { ChangeItem, ItemFailure, ItemOutcome, KeyedRequest } from '../../a
 import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
-import type { BatchAction } from '../../contract/batch.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Problem } from '../../contract/problems.ts';
+import type { BatchAction } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { problem } from '../../words/problems.ts';
 import type { Caller, CallerExperiment } from '../credentials.ts';

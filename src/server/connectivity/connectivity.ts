@@ -2,8 +2,8 @@ import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { ProtectedResource } from '../../contract/addresses.ts';
 import type { Problem } from '../../contract/problems.ts';
-import type { ProtectedResource } from '../../contract/protected-resource.ts';
 import { readBody, readUpdateBody } from '../../contract/reservation-request.ts';
 import { EXPERIMENT_TOKEN_HEADER, type RouteName } from '../../contract/routes.ts';
 import {

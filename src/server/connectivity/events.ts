@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../../allocator/store.ts';
-import { EVENT_PAUSE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
+import { EVENT_PAUSE, LAST_EVENT_ID_HEADER } from '../../contract/events.ts';
 import { authenticateCaller, authorise, type ServiceTrust } from '../credentials.ts';
 import { ProblemError, refusal, tooMany } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';

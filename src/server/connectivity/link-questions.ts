@@ -8,7 +8,6 @@ import type { FreeOnRoute, RouteUse } from '../../allocator/route-use.ts';
 import { allowedRoutes, capacityBetween, longerRoutes, sitesOf } from '../../allocator/routes.ts';
 import { type Steps, TooMuchError } from '../../allocator/steps.ts';
 import type { ReservationStore } from '../../allocator/store.ts';
-import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/asked-route.ts';
 import {
   type Availability,
   AvailabilityQuery,
@@ -25,9 +24,9 @@ import {
 } from '../../contract/availability.ts';
 import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
-import type { ProblemCode } from '../../contract/problem-codes.ts';
-import type { Problem } from '../../contract/problems.ts';
+import type { Problem, ProblemCode } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
+import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/reservation.ts';
 import { knowsTag, tagOf } from '../etag.ts';
 import { jsonReply } from '../json-reply.ts';
 import { readBy, refusal, refuseIfAny } from '../problem-error.ts';

@@ -3,21 +3,20 @@ import type { Demand, Period, TagPlace } from '../../allocator/demand.ts';
 import type { Offer } from '../../allocator/offers.ts';
 import type { Refusal } from '../../allocator/refusals.ts';
 import type { TooLow } from '../../allocator/search.ts';
-import { idKind } from '../../contract/ids.ts';
+import { idKind } from '../../contract/fields.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Link } from '../../contract/links.ts';
-import type { ProblemCode } from '../../contract/problem-codes.ts';
 import {
   type Alternative,
   LIMITS,
   type Limit,
   type Problem,
+  type ProblemCode,
   type RefusalFacts,
 } from '../../contract/problems.ts';
 import { UTC_TIMES } from '../../contract/said.ts';
 import { alternativeText } from '../../words/alternatives.ts';
-import { LIMIT_HEADINGS, limitText } from '../../words/limits.ts';
-import { problem } from '../../words/problems.ts';
+import { LIMIT_HEADINGS, limitText, problem } from '../../words/problems.ts';
 
 /** What a reply says of an item that is refused. */
 export interface ItemRefusal {

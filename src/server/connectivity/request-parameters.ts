@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { ReservationQuery } from '../../allocator/store.ts';
 import type { ReservationState } from '../../contract/instants.ts';
-import type { ProblemCode } from '../../contract/problem-codes.ts';
+import type { ProblemCode } from '../../contract/problems.ts';
 import {
   DEFAULT_PAGE_ITEMS,
   MAX_IDEMPOTENCY_KEY,

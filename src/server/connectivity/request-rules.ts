@@ -2,12 +2,12 @@ import type { Period } from '../../allocator/demand.ts';
 import type { Network } from '../../allocator/network.ts';
 import { allowedRoutes, obstaclesOf, sitesOf, widest } from '../../allocator/routes.ts';
 import type { ReservationRecord } from '../../allocator/store.ts';
-import { type AskedRoute, askedRouteOf } from '../../contract/asked-route.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { type Link, linkId } from '../../contract/links.ts';
 import type { Problem } from '../../contract/problems.ts';
+import { type AskedRoute, askedRouteOf } from '../../contract/reservation.ts';
 import type { BodyReading, ReservationRequest } from '../../contract/reservation-request.ts';
-import { contradictionText } from '../../words/asked-route.ts';
+import { contradictionText } from '../../words/links.ts';
 import { problem } from '../../words/problems.ts';
 
 /** A period as far as the body could be read; an absent member breaks no rule. */

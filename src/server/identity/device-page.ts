@@ -3,7 +3,7 @@ import { html } from 'hono/html';
 import { parse, serialize } from 'hono/utils/cookie';
 import type { DeviceCode } from 'oidc-provider';
 import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
-import { roleAllows } from '../../words/roles.ts';
+import { roleAllows } from '../../words/problems.ts';
 import { refusal } from '../problem-error.ts';
 import { isCrossSite } from '../request-form.ts';
 import { sameSecret } from '../same-secret.ts';

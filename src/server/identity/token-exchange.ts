@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { sameIssuer } from '../../contract/addresses.ts';
 import {
   CI_CLIENT_ID,
   CI_NAMES,
@@ -9,7 +10,6 @@ import {
 import { ServiceClaims } from '../../contract/claims.ts';
 import { DAY, MINUTE } from '../../contract/durations.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import { sameIssuer } from '../../contract/issuer-address.ts';
 import { may } from '../../contract/roles.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
 import { TokenError } from '../../tokens/token-error.ts';

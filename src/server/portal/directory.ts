@@ -1,7 +1,7 @@
 import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
 import { DAY } from '../../contract/durations.ts';
-import type { IdKind } from '../../contract/ids.ts';
+import type { IdKind } from '../../contract/fields.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { ROLES, type Role } from '../../contract/roles.ts';
 import type { Person } from '../identity/user-token.ts';

@@ -6,7 +6,7 @@ import {
   type LoginSession,
   type Project,
 } from '../../contract/directory.ts';
-import type { IdKind } from '../../contract/ids.ts';
+import type { IdKind } from '../../contract/fields.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';

@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
-import { boundedFetch } from '../../contract/bounded-reading.ts';
+import { issuersFor } from '../../contract/addresses.ts';
+import { boundedFetch } from '../../contract/bounded.ts';
 import type { UserClaims } from '../../contract/claims.ts';
-import { issuersFor } from '../../contract/issuer-address.ts';
 import { authenticateUser, type ServiceTrust } from '../credentials.ts';
 import { AUTHORIZATION_PATH } from '../identity/provider-endpoints.ts';
 import { UI_CLIENT_ID } from '../identity/user-token.ts';

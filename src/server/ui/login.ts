@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
+import { isProtected } from '../../contract/addresses.ts';
 import { isWithin } from '../../contract/instants.ts';
-import { isProtected } from '../../contract/loopback.ts';
 import { jsonReply } from '../json-reply.ts';
 import { sameSecret } from '../same-secret.ts';
 import type { Site } from './page.ts';

@@ -4,11 +4,11 @@ import * as v from 'valibot';
 import type { UserClaims } from '../../contract/claims.ts';
 import { ExperimentReply, ProjectReply } from '../../contract/directory.ts';
 import { MINUTE } from '../../contract/durations.ts';
-import { EVENT_PAUSE, EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from '../../contract/event-streams.ts';
+import { EVENT_PAUSE, EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from '../../contract/events.ts';
 import { isObject, readJson } from '../../contract/json.ts';
-import { API_VERSION } from '../../contract/portal-routes.ts';
-import type { ProblemCode } from '../../contract/problem-codes.ts';
+import type { ProblemCode } from '../../contract/problems.ts';
 import {
+  API_VERSION,
   EXPERIMENT_TOKEN_HEADER,
   JWT_TYPE,
   ROUTES,

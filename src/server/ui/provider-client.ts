@@ -1,6 +1,6 @@
 import type * as Oauth from 'openid-client';
+import { sameIssuer } from '../../contract/addresses.ts';
 import { DAY } from '../../contract/durations.ts';
-import { sameIssuer } from '../../contract/issuer-address.ts';
 import { isObject, readJson, withoutNulls } from '../../contract/json.ts';
 import { isTokenText } from '../../contract/secret.ts';
 import { sharedCopy } from '../../tokens/shared-copy.ts';

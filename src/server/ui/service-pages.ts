@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
-import { loginWords } from '../../contract/loopback.ts';
+import { loginWords } from '../../contract/addresses.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { escapeText } from '../../contract/visible-text.ts';
 import { jsonReply } from '../json-reply.ts';

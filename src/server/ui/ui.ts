@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import type { Network } from '../../allocator/network.ts';
-import { formatBandwidth } from '../../contract/bandwidth.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { jsonReply } from '../json-reply.ts';
 import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';

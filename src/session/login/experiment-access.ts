@@ -1,7 +1,7 @@
 import type { PortalClient } from '../../client/portal.ts';
 import type { Experiment } from '../../contract/directory.ts';
 import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
-import { idKind } from '../../contract/ids.ts';
+import { idKind } from '../../contract/fields.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne, isNamed } from '../choice.ts';

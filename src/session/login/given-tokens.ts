@@ -1,6 +1,6 @@
+import { isServiceAddress } from '../../contract/addresses.ts';
 import { formatDuration, SECOND } from '../../contract/durations.ts';
 import { Failure, type FailureCode, type FailureFacts } from '../../contract/failure.ts';
-import { isServiceAddress } from '../../contract/issuer-address.ts';
 import { inOneText, instant, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';

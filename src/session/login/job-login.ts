@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { IdentityClient } from '../../client/identity.ts';
-import { bodyOf, readUpTo } from '../../contract/bounded-reading.ts';
+import { isLoopback, issuerName } from '../../contract/addresses.ts';
+import { bodyOf, readUpTo } from '../../contract/bounded.ts';
 import {
   CI_CLIENT_ID,
   CI_NAMES,
@@ -13,9 +14,7 @@ import {
 } from '../../contract/ci-rules.ts';
 import { DAY } from '../../contract/durations.ts';
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
-import { issuerName } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
-import { isLoopback } from '../../contract/loopback.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
 import type { Send } from '../../contract/sending.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';

@@ -1,10 +1,9 @@
 import { isAbsolute } from 'node:path';
 import * as v from 'valibot';
+import { isProtected, isServiceAddress, LOCAL_URL, UNPROTECTED } from '../../contract/addresses.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { isTimeZone } from '../../contract/instants.ts';
-import { isServiceAddress } from '../../contract/issuer-address.ts';
 import { isObject, readJson } from '../../contract/json.ts';
-import { isProtected, LOCAL_URL, UNPROTECTED } from '../../contract/loopback.ts';
 import { API_GROUP, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { Variables } from './folders.ts';
 import {

@@ -1,9 +1,14 @@
 import { BlockList, isIP } from 'node:net';
 import { exchange, readAs, requestTo } from '../../client/exchange.ts';
+import {
+  isLoopback,
+  isProtected,
+  loopbackAddress,
+  ProtectedResourceReply,
+  sameIssuer,
+  UNPROTECTED,
+} from '../../contract/addresses.ts';
 import { Failure, isMissing } from '../../contract/failure.ts';
-import { sameIssuer } from '../../contract/issuer-address.ts';
-import { isLoopback, isProtected, loopbackAddress, UNPROTECTED } from '../../contract/loopback.ts';
-import { ProtectedResourceReply } from '../../contract/protected-resource.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP, PROTECTED_RESOURCE_PATH } from '../../contract/routes.ts';
 import type { Send } from '../../contract/sending.ts';
 import { readValue, type Settings, valueFault } from './profile.ts';

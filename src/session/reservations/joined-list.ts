@@ -2,7 +2,7 @@ import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
 import { Failure, failureOrThrow, isGone } from '../../contract/failure.ts';
-import { idKind } from '../../contract/ids.ts';
+import { idKind } from '../../contract/fields.ts';
 import type { ReservationState } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import {

@@ -1,5 +1,5 @@
 import { Failure } from '../../contract/failure.ts';
-import type { Period } from '../../contract/phases.ts';
+import type { Period } from '../../contract/instants.ts';
 import { asRequest, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { byStart, type JoinedList, joinLedger, type ListedReservation } from './joined-list.ts';
 import type { Ledger } from './ledger.ts';

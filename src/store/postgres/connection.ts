@@ -5,8 +5,8 @@ import process from 'node:process';
 import type { ConnectionOptions } from 'node:tls';
 import type { PoolConfig } from 'pg';
 import { parseIntoClientConfig } from 'pg-connection-string';
+import { loopbackAddress } from '../../contract/addresses.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
-import { loopbackAddress } from '../../contract/loopback.ts';
 import { readBounded } from '../../files/bounded.ts';
 import { homeFolder } from '../../files/home.ts';
 

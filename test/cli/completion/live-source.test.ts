@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { LIVE_LIMIT } from '../../../src/cli/completion/live-source.ts';
+import { SITES } from '../../../src/contract/links.ts';
 import { Secret } from '../../../src/contract/secret.ts';
-import { SITES } from '../../../src/contract/sites.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import type { StoredCredentials } from '../../../src/session/login/credentials.ts';
 import { json } from '../../client/replies.ts';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
-import type { Topology } from '../../../src/contract/links.ts';
-import { SITES } from '../../../src/contract/sites.ts';
+import { SITES, type Topology } from '../../../src/contract/links.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import {

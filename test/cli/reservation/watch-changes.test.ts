@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { changesBetween, type Look, type SeenChange } from '../../../src/cli/reservation/looks.ts';
-import { formatInstant } from '../../../src/contract/instants.ts';
-import { nextTurn as nextOf, SOON } from '../../../src/contract/phases.ts';
+import { formatInstant, nextTurn as nextOf, SOON } from '../../../src/contract/instants.ts';
 import type { Reservation } from '../../../src/contract/reservation.ts';
 import { periodOf } from '../../../src/contract/reservation-request.ts';
 import { NOW, RESERVATION } from '../../fixtures/tokens.ts';

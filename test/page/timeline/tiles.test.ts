@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Period } from '../../../src/contract/phases.ts';
+import type { Period } from '../../../src/contract/instants.ts';
 import type { Column } from '../../../src/page/service.ts';
 import {
   LEVELS,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
-import { EVENT_PAUSE } from '../../../src/contract/event-streams.ts';
+import { EVENT_PAUSE } from '../../../src/contract/events.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import { cookieName } from '../../../src/server/ui/sessions.ts';
 import { booking } from '../../fixtures/service.ts';
