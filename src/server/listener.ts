@@ -4,14 +4,9 @@ import { getRequestListener } from '@hono/node-server';
 import { SECOND } from '../contract/durations.ts';
 import { addressBlock, type ClientAddress, peerAddress } from './client-address.ts';
 import { isHealthPath } from './health.ts';
+import { isLoginPage, isProviderPath, OAUTH_METADATA_PATH } from './identity/attempt-limits.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
-import {
-  type IdentityAnswer,
-  isLoginPage,
-  isProviderPath,
-  OAUTH_METADATA_PATH,
-  oauthReply,
-} from './identity/provider-endpoints.ts';
+import { type IdentityAnswer, oauthReply } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { type ProblemError, problemOf, refusal } from './problem-error.ts';

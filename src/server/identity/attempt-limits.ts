@@ -30,6 +30,25 @@ export const ENDPOINT_LIMITS = {
 /** An endpoint whose requests are counted. */
 export type CountedEndpoint = keyof typeof ENDPOINT_LIMITS;
 
+/** The path of the metadata of OAuth (RFC 8414). */
+export const OAUTH_METADATA_PATH = '/.well-known/oauth-authorization-server';
+
+/** The provider's endpoints that are only read, by path. Its own router accepts other spellings of them; this server does not. */
+export const READ_ENDPOINTS: readonly string[] = ['/.well-known/openid-configuration', OAUTH_METADATA_PATH];
+
+/** Whether the provider answers a path below the issuer. */
+export function isProviderPath(path: string): boolean {
+  return READ_ENDPOINTS.includes(path) || Object.hasOwn(ENDPOINT_LIMITS, path);
+}
+
+/** Whether a path below the issuer is that of a page on which people log in; without the page, of one only. */
+export function isLoginPage(path: string): boolean {
+  return path === '/device' || path === AUTHORIZATION_PATH;
+}
+
+/** The path of the page on which a person logs in to this server's own page, below the issuer; see `authorization-page.ts`. */
+export const AUTHORIZATION_PATH = '/authorize';
+
 /** What a request to an endpoint counts for. */
 export function endpointLimits(path: CountedEndpoint, address: string): AttemptLimit[] {
   const limit = ENDPOINT_LIMITS[path];

@@ -2,11 +2,11 @@ import { html } from 'hono/html';
 import { crossSite, refusal } from '../problem-error.ts';
 import { PAGE_HEADERS, page, pageReply } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
-import { addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
+import { AUTHORIZATION_PATH, addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
 import { choicesOf } from './device-page.ts';
 import { formPage, type LoginPageOptions } from './form-page.ts';
 import { pageLoginPage } from './pages.ts';
-import { AUTHORIZATION_PATH, type IdentityAnswer } from './provider-endpoints.ts';
+import type { IdentityAnswer } from './provider-endpoints.ts';
 import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
 
 /** The most logins that are granted within 10 minutes, from one address and in all: as many as device codes are made. */

@@ -4,11 +4,16 @@ import { isWithin } from '../../contract/instants.ts';
 import type { Users } from '../portal/users.ts';
 import type { Site } from '../ui/page.ts';
 import { approve } from './approval.ts';
-import { ATTEMPT_WINDOW, createAttemptCounter, endpointLimits } from './attempt-limits.ts';
+import {
+  ATTEMPT_WINDOW,
+  AUTHORIZATION_PATH,
+  createAttemptCounter,
+  endpointLimits,
+} from './attempt-limits.ts';
 import { createAuthorizationPage } from './authorization-page.ts';
 import { createDevicePage } from './device-page.ts';
 import { createProvider, type ProviderOptions } from './provider.ts';
-import { AUTHORIZATION_PATH, createProviderEndpoints, type IdentityAnswer } from './provider-endpoints.ts';
+import { createProviderEndpoints, type IdentityAnswer } from './provider-endpoints.ts';
 import type { Person } from './user-token.ts';
 
 /** Options of {@link createIdentityProvider}. */

@@ -8,13 +8,13 @@ import { crossSite, type ProblemError, problemHeaders, refusal } from '../proble
 import { isCrossSite } from '../request-form.ts';
 import { readForm } from '../request-reading.ts';
 import { PAGE_HEADERS } from '../ui/page.ts';
-import { type CountedAttempt, type CountedEndpoint, ENDPOINT_LIMITS } from './attempt-limits.ts';
+import {
+  type CountedAttempt,
+  type CountedEndpoint,
+  ENDPOINT_LIMITS,
+  READ_ENDPOINTS,
+} from './attempt-limits.ts';
 
-/** The path of the metadata of OAuth (RFC 8414). */
-export const OAUTH_METADATA_PATH = '/.well-known/oauth-authorization-server';
-
-/** The provider's endpoints that are only read, by path. Its own router accepts other spellings of them; this server does not. */
-const READ_ENDPOINTS: readonly string[] = ['/.well-known/openid-configuration', OAUTH_METADATA_PATH];
 /** Its endpoints that take forms. */
 const FORM_ENDPOINTS = Object.keys(ENDPOINT_LIMITS) as CountedEndpoint[];
 
@@ -35,19 +35,6 @@ const PASSED_PARAMETERS = [
 
 /** The largest form for a device code, in bytes: it is stored, and has a client and scopes only. */
 const SMALL_FORM = 2048;
-
-/** Whether the provider answers a path below the issuer. */
-export function isProviderPath(path: string): boolean {
-  return READ_ENDPOINTS.includes(path) || Object.hasOwn(ENDPOINT_LIMITS, path);
-}
-
-/** Whether a path below the issuer is that of a page on which people log in; without the page, of one only. */
-export function isLoginPage(path: string): boolean {
-  return path === '/device' || path === AUTHORIZATION_PATH;
-}
-
-/** The path of the page on which a person logs in to this server's own page, below the issuer; see `authorization-page.ts`. */
-export const AUTHORIZATION_PATH = '/authorize';
 
 /** Answers a request below the issuer. `address` is the client's. @throws ProblemError for an unreadable form */
 export type IdentityAnswer = (request: Request, address: string) => Promise<Response>;

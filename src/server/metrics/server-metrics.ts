@@ -2,7 +2,7 @@ import type { AllocatorObserver } from '../../allocator/allocator.ts';
 import { CommitUnknownError, type StoreUnavailableError } from '../../allocator/store.ts';
 import { RESERVATION_RESULTS, type ReservationObserver } from '../connectivity/outcomes.ts';
 import { READ_ONLY } from '../docs/files.ts';
-import { isLoginPage, isProviderPath } from '../identity/provider-endpoints.ts';
+import { isLoginPage, isProviderPath } from '../identity/attempt-limits.ts';
 import { type ApiGroups, templateAt } from '../routing.ts';
 import { Counter, expositionText, type Family, Histogram } from './instruments.ts';
 

@@ -3,7 +3,7 @@ import { issuersFor } from '../../contract/addresses.ts';
 import { boundedFetch } from '../../contract/bounded.ts';
 import type { UserClaims } from '../../contract/claims.ts';
 import { authenticateUser, type ServiceTrust } from '../credentials.ts';
-import { AUTHORIZATION_PATH } from '../identity/provider-endpoints.ts';
+import { AUTHORIZATION_PATH } from '../identity/attempt-limits.ts';
 import { UI_CLIENT_ID } from '../identity/user-token.ts';
 import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';

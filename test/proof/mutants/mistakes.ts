@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type {
   HeldReservation,
   ReservationStore,
@@ -49,6 +50,8 @@ function writingApart(partsOf: (change: WrittenChange) => Parts): Mistaken {
           },
         }),
       );
+      // Others decide in the meantime.
+      await setImmediate();
       for (const write of later) await write();
       return answer;
     },
@@ -65,6 +68,8 @@ export const MISTAKES = {
       const early = await Promise.all(
         locks.links.map(async (link) => [link, await real.overlapping(link, EVER)] as const),
       );
+      // Others read in the meantime.
+      await setImmediate();
       const rowsOf = new Map(early);
       return real.changeLinks(locks, (transaction) =>
         work({
