@@ -96,8 +96,8 @@ export function createHttpServer(
   forwarded?: ClientAddress,
 ) {
   const server = platformServer(certificate, limits);
-  /** Sockets that can carry requests: over https, after the handshake. */
-  const sockets = new Set<Socket>();
+  /** All connections, and the sockets that can carry requests: over https, after the handshake. */
+  const [connections, sockets] = [new Set<Socket>(), new Set<Socket>()];
   const crowded = new WeakSet<Socket>();
   /** Per address: connections, or behind a proxy, from which all connections come, requests. */
   const open = new Map<string, number>();
@@ -110,14 +110,14 @@ export function createHttpServer(
 
   server.on('connection', (socket: Socket) => {
     accepted += 1;
+    keep(connections, socket);
     if (!forwarded && countWhileOpen(open, socket.remoteAddress, socket) > most) socket.destroy();
   });
   server.on(certificate ? 'secureConnection' : 'connection', (socket: Socket) => {
     if (socket.destroyed) return;
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    keep(sockets, socket);
     const ofAddress = forwarded ? 0 : (open.get(addressBlock(socket.remoteAddress ?? '')) ?? 0);
-    if (sockets.size > limits.connections || ofAddress > limits.perAddress) crowded.add(socket);
+    if (connections.size > limits.connections || ofAddress > limits.perAddress) crowded.add(socket);
   });
   server.on('clientError', (error, socket) => {
     const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
@@ -146,8 +146,7 @@ export function createHttpServer(
     response.once('close', () => {
       underWay.delete(response);
       if (closing) server.closeIdleConnections();
-      // Closed at once, a connection with unread bytes could lose the reply.
-      if (!request.complete) setTimeout(() => request.complete || request.socket.destroy(), REST).unref();
+      if (!request.complete) endSoon(request);
     });
     listener.promise.then((answer) => response.destroyed || answer(request, response));
   };
@@ -192,12 +191,34 @@ export function createHttpServer(
       // Without a listener, requests under way are never answered.
       const timeout = answering ? limits.stopTimeout : 0;
       const forced = setTimeout(() => {
-        for (const socket of sockets) socket.destroy();
+        for (const socket of connections) socket.destroy();
       }, timeout);
       await closed;
       clearTimeout(forced);
     },
   };
+}
+
+/** Keeps a socket in a set for as long as it is open. */
+function keep(sockets: Set<Socket>, socket: Socket): void {
+  sockets.add(socket);
+  socket.once('close', () => sockets.delete(socket));
+}
+
+/**
+ * Ends the connection of a request that was answered before its end: closed at once, a connection with unread bytes could lose
+ * the reply. So the rest is read for {@link REST}, and {@link REST_BYTES} of it at most.
+ */
+function endSoon(request: IncomingMessage): void {
+  const { socket } = request;
+  const most = socket.bytesRead + REST_BYTES;
+  let left = REST;
+  const check = setInterval(() => {
+    left -= CHECK_EVERY;
+    if (left > 0 && socket.bytesRead < most && !request.complete) return;
+    clearInterval(check);
+    if (!request.complete) socket.destroy();
+  }, CHECK_EVERY).unref();
 }
 
 /** How many turns of the event loop {@link backlogTaken} waits at most. */
@@ -263,6 +284,8 @@ const UNKNOWN_CODING = [501, 'The server knows no transfer coding but chunked.']
 
 /** How long the rest of a request that was answered or refused is read, in milliseconds. */
 const REST = 500;
+/** How many bytes of it. */
+const REST_BYTES = 1_048_576;
 
 /** How often {@link firstRequestsSent} looks, in milliseconds. */
 const CHECK_EVERY = 20;

@@ -45,10 +45,10 @@ async function issuerElsewhere() {
   return { url, requests, ...tokensOf(url) };
 }
 
-function tokensOf(iss: string) {
+function tokensOf(iss: string, aud = 'https://conn.example.org') {
   const now = Math.floor(Date.now() / 1000);
   const times = { iss, iat: now - 5, exp: now + 900 };
-  const user = makeToken(loginKey, claimsOf('user', { ...times, auth_time: now - 10 }));
+  const user = makeToken(loginKey, claimsOf('user', { ...times, aud, auth_time: now - 10 }));
   const experiment = makeToken(
     loginKey,
     claimsOf('experiment', { ...times, exp_exp: new Date((now + 864_000) * 1000).toISOString() }),
@@ -91,6 +91,10 @@ describe('row 42: fit to be reached by others', () => {
       reservation: { created_by: IDS.user },
       claims: { iss: base },
     });
+
+    // Row 50: a token for another service is refused.
+    const other = tokensOf(issuer.url, 'https://other.example.org');
+    expect(await send(base, port, 'GET', LINKS, { headers: other.headers })).toMatchObject({ status: 403 });
 
     const elsewhere = await send(base, port, 'POST', '/auth/device/auth', { body: 'client_id=slices-conn' });
     expect(elsewhere).toMatchObject({ status: 404, text: expect.stringContaining(issuer.url) });

@@ -136,6 +136,14 @@ describe.each(ENGINES)('row 65: a server on $name that does not start leaves not
     expect(timers()).toBeLessThanOrEqual(before);
   });
 
+  test('a server that is not fit to be reached by others does not start (THREATS.md 42)', async () => {
+    const { where } = await engine.newPlace();
+    const port = await freePort();
+    const starting = serve({ ...SERVE_DEFAULTS, ...where, port, host: '0.0.0.0' }, SURROUNDINGS);
+    await expect(starting).rejects.toMatchObject({ code: 'usage' });
+    await takeAndLeave(port);
+  });
+
   test('an option out of its bounds is not reported as a fault of the database', async () => {
     const { where } = await engine.newPlace();
     const settings = { ...SERVE_DEFAULTS, ...where, port: await freePort() };

@@ -370,7 +370,30 @@ describe.runIf(process.platform === 'linux')('row 48: one address', () => {
   });
 });
 
+test('a client that sends much after its answer is cut off sooner than one that sends little', async () => {
+  const { port } = await opened({}, (_, response) => response.end('enough'));
+  const [much, little] = await Promise.all([dial(port), dial(port)]);
+  little.socket.write(upload(100_000_000));
+  await vi.waitUntil(() => little.replies() === 1, PATIENCE);
+  much.socket.write(upload(100_000_000));
+  const piece = Buffer.alloc(262_144);
+  const more = (): unknown => much.isClosed() || much.socket.write(piece, more);
+  more();
+  const first = await Promise.race([much.closed.then(() => 'much'), little.closed.then(() => 'little')]);
+  // On a busy machine the time of both may be over.
+  expect(first === 'much' || much.isClosed()).toBe(true);
+  expect(await much.closed).toMatch(/^HTTP\/1\.1 200 /);
+});
+
 describe('row 41: a server that is told to stop', () => {
+  test('before it could answer it waits for no handshake (THREATS.md 65)', async () => {
+    const http = { ...HTTP_LIMITS.http, headersTimeout: 600_000, requestTimeout: 600_000 };
+    const server = createHttpServer(CERTIFICATE, { ...HTTP_LIMITS, http });
+    const { socket, closed } = await dial(await server.open('127.0.0.1', 0));
+    await Promise.all([server.close(), closed]);
+    expect(socket.destroyed).toBe(true);
+  });
+
   /** An HTTP server whose requests are answered when the test says so. */
   async function held(limits: Partial<Limits> = {}) {
     const responses: ServerResponse[] = [];

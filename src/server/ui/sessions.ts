@@ -180,7 +180,9 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
       if (!found) return undefined;
       const { stored, tokens } = found;
       const isUsable = tokens.access !== refused && tokens.expiresAt > now();
-      const isDue = tokens.refresh !== undefined && tokens.expiresAt - now() < TOKEN_MARGIN_MS;
+      // A short-lived one has half of its life: else each request would renew it.
+      const margin = Math.min(TOKEN_MARGIN_MS, (tokens.expiresAt - tokens.issuedAt) / 2);
+      const isDue = tokens.refresh !== undefined && tokens.expiresAt - now() < margin;
       if (isUsable && !isDue) return tokens;
       try {
         await renew(secret, stored, tokens);

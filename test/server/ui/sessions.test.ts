@@ -12,6 +12,7 @@ const HOUR = 3_600_000;
 const tokens = (renewals: number, at = NOW): PageTokens => ({
   access: `access ${renewals}`,
   refresh: `refresh ${renewals}`,
+  issuedAt: at,
   expiresAt: at + HOUR,
   refreshExpiresAt: at + 10 * HOUR,
 });
@@ -111,6 +112,17 @@ describe.each(['SQLite', 'PostgreSQL'])('sessions of the page on %s', (engine) =
     expect(state.refreshed).toEqual(['refresh 0']);
     expect((await other.open(secret, 'access 0'))?.access).toBe('access 1');
     expect((await other.open(secret, 'access 1'))?.access).toBe('access 2');
+  });
+
+  test('of tokens that live shorter than that, half of the life is used', async () => {
+    const { state, replica } = await world();
+    const short = { ...tokens(0), expiresAt: NOW + 20_000 };
+    const secret = await replica().start(short);
+    state.now += 9_000;
+    expect(await replica().open(secret)).toEqual(short);
+    state.now += 2_000;
+    expect((await replica().open(secret))?.access).toBe('access 1');
+    expect(state.refreshed).toEqual(['refresh 0']);
   });
 
   test('while the provider is away, the token is used to its end', async () => {
