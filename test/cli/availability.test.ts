@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Failure } from '../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
@@ -78,28 +77,11 @@ describe('for people', () => {
     expect((await world.run(...words, '--dry-run')).exitCode).toBe(0);
   });
 
-  test('what starts later is booked then', async () => {
-    const need = ['--bandwidth', '100G', '--duration', '3h', '--start', '+1h'];
-    const { stdout } = await run('availability', ...GENT_POZNAN, ...need);
-    const start = iso(6).replace(/(?::00)?\.000Z/, 'Z');
-    expect(stdout).toContain(`--bandwidth 100G --start ${start} --for 3h\n`);
-  });
-
   test('where none starts, the next step looks further ahead', async () => {
     const need = ['--bandwidth', '100G', '--duration', '3h', '--for', '6h'];
     const { stdout } = await run('availability', ...GENT_POZNAN, ...need);
     expect(stdout).toContain("100 Gbps for 3 h can't start in this time.\n");
     expect(stdout).toMatch(/--bandwidth 100G --earliest --for 3h --dry-run\n$/);
-  });
-
-  test('what a link never has is said', async () => {
-    const { stdout } = await run('availability', ...GENT_POZNAN, '--bandwidth', '200G', '--duration', '1h');
-    expect(stdout).toMatch(/\n200 Gbps for 1 h can't start: the link has 100 Gbps\.\n$/);
-  });
-
-  test('of a site with one link, that link is named', async () => {
-    const { stdout } = await run('availability', 'se-kth');
-    expect(stdout).toMatch(/^be-gent1 – se-kth\n *10 Gbps ┤/);
   });
 
   test('of a site, each link is named', async () => {
@@ -144,23 +126,6 @@ describe('what can’t be told', () => {
     const report = await told(...args.split(' '));
     expect([report.exitCode, report.message]).toEqual([exitCode, expect.stringContaining(message)]);
     expect(report.fix ?? '').toContain(fix);
-  });
-
-  test('without a login: exit 4', async () => {
-    const loggedOut = async (): Promise<never> => {
-      throw new Failure('not_logged_in', 'You are not logged in.');
-    };
-    const connection = {
-      fetch: world.server.fetch,
-      userToken: tokenOf(loggedOut),
-      close: async () => undefined,
-    };
-    for (const sites of [GENT_POZNAN, ['be-gent1']]) {
-      const report = reportOf(
-        await commandWorld(connection).run('--offline', '--json', 'availability', ...sites),
-      );
-      expect([report.code, report.exitCode]).toEqual(['not_logged_in', 4]);
-    }
   });
 
   test('by a service without the extension: exit 3; nor does it get a search, which it would book wrongly', async () => {

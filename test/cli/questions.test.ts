@@ -127,18 +127,6 @@ describe('reserve without all that it needs', () => {
       "be-gent1 se-kth --bandwidth 1G --start 14:00 --end 'monday 9:00'",
     ],
     [
-      'the other site, beside an option whose value may be left out',
-      ' be-gent1 --bandwidth 1G --start-now --for 1h --wait',
-      ['se-kth'],
-      'be-gent1 se-kth --bandwidth 1G --start-now --for 1h --wait',
-    ],
-    [
-      'of a search its length',
-      ' be-gent1 se-kth --earliest',
-      ['1G', '3h'],
-      'be-gent1 se-kth --earliest --bandwidth 1G --for 3h',
-    ],
-    [
       'of a volume its deadline',
       ' be-gent1 se-kth --volume 1T --yes',
       ['monday'],
@@ -196,7 +184,6 @@ describe('reserve --save with a file that exists', () => {
   test.each<[string, string[], string[], number, boolean, number]>([
     ['yes', ['y'], [], 0, true, 1],
     ['no', ['n'], [], 0, false, 1],
-    ['--yes', [], ['--yes'], 0, true, 0],
     ['--no-input', [], ['--no-input'], 2, false, 0],
     ['--no-input and --yes', [], ['--no-input', '--yes'], 0, true, 0],
     ['--dry-run, which writes nothing', [], ['--dry-run'], 0, false, 0],
@@ -209,20 +196,6 @@ describe('reserve --save with a file that exists', () => {
     expect(await bookings()).toBe(booked ? 1 : 0);
     expect(world.files.get('link.jwt') === 'precious').toBe(!booked);
     if (given[0] === 'n') expect(result).toMatchObject({ stdout: '', stderr: 'Nothing was booked.\n' });
-  });
-
-  test('the suggested command replaces it', async () => {
-    await open();
-    world.files.set('link.jwt', 'precious');
-    const { fix } = reportOf(await run('--no-input', '--json', ...LINK, '--save', 'link.jwt'));
-    expect((await world.run(...(fix ?? '').split(' ').slice(1))).exitCode).toBe(0);
-    expect(world.files.get('link.jwt')).toMatch(/^eyJ/);
-  });
-
-  test('a new file is written without a question', async () => {
-    await open();
-    expect((await run(...LINK, '--save', 'link.jwt')).exitCode).toBe(0);
-    expect(questions).toEqual([]);
   });
 });
 

@@ -56,15 +56,6 @@ test('one that this machine has changed is 9; the proof of the change verifies',
   expect((await verify()).exitCode).toBe(0);
 });
 
-test('one that has ended is 9, and says that it was real, and what accepts it', async () => {
-  const { verify, after } = await machine();
-  after(2.1);
-  const report = reportOf(await verify());
-  expect(report).toMatchObject({ code: 'unverified', exitCode: 9, standing: 'ended' });
-  expect(report.why).toContain(`signed by ${ISSUER}`);
-  expect(report.fix).toMatch(/ --ended$/);
-});
-
 describe('several tokens are a row each', () => {
   test.each<[string, string[], number, (boolean | string)[]]>([
     ['all hold', ['link.jwt', 'again.jwt'], 0, [true, true]],
@@ -92,12 +83,6 @@ describe('several tokens are a row each', () => {
     );
     if (files[0] === '-') expect(rows.map((row) => row.slice(0, 3))).toEqual(['-:1', '-:2', '-:4']);
   });
-});
-
-test('where no key set can be had it could not be verified: 7', async () => {
-  const { verify, leave } = await machine();
-  leave();
-  expect(reportOf(await verify())).toMatchObject({ code: 'keys_unreachable', exitCode: 7, retryable: true });
 });
 
 test('over the network another person’s machine asks the service, and says of when its answer is', async () => {

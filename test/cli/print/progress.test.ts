@@ -49,19 +49,6 @@ describe('progress', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('loads nothing for short waits, however many', async () => {
-    const { line, progress } = terminal();
-    for (let count = 0; count < 5; count += 1) {
-      const { work, resolve } = openWork();
-      const answer = progress.during('a service', work);
-      await after(400);
-      resolve('done');
-      await answer;
-    }
-    await after(5000);
-    expect(line.opened).toBe(0);
-  });
-
   test('shows the first of several waits, until all have ended', async () => {
     const { line, progress } = terminal();
     const [outer, inner] = [openWork(), openWork()];

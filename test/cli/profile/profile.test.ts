@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { NetworkSettings } from '../../../src/cli/context.ts';
@@ -87,26 +87,6 @@ describe('profile list', () => {
       [''],
     ]);
   });
-
-  test.each<[string[], Variables, string[]]>([
-    [[], {}, ['local']],
-    [['--offline'], {}, ['offline']],
-    [['--profile', 'slices'], { SLICES_CONN_PROFILE: 'offline' }, ['slices']],
-    [[], { SLICES_CONN_PROFILE: 'nope' }, []],
-  ])('with %j and %j the current profile is %j', async (flags, env, active) => {
-    const { items } = await printed(['profile', 'list', ...flags], env);
-    const marked = items.flatMap((item: { active: boolean; name: string }) => (item.active ? item.name : []));
-    expect(marked).toEqual(active);
-    const { stderr } = await done(['profile', 'list', ...flags], env);
-    expect(stderr).toBe(active.length > 0 ? '' : 'The current profile is nope, but it does not exist.\n');
-  });
-
-  test('names the environment’s overrides, and lists the profiles’ own values', async () => {
-    const env = { SLICES_CONN_BASE_URL: 'https://other.example.org' };
-    const { stdout, stderr } = await done(['profile', 'list'], env);
-    expect(stdout).not.toContain('other.example.org');
-    expect(stderr).toContain('SLICES_CONN_BASE_URL');
-  });
 });
 
 describe('profile show', () => {
@@ -135,31 +115,6 @@ describe('profile show', () => {
     expect((await printed(['profile', 'show', 'local'])).sources.baseUrl).toBe('built-in');
     expect(opened).toEqual([]);
   });
-
-  test('names the variable for people', async () => {
-    await done(['profile', 'set', 'local', 'insecure=true', 'userTokenCommand=["my token"]']);
-    const { stdout } = await done(['profile', 'show'], { SLICES_EXPERIMENT: 'theirs' });
-    const lines = stdout.split('\n').map((line) => line.trim().replace(/ {2,}/g, ' | '));
-    expect(lines[0]).toBe('Profile local, in use');
-    for (const line of [
-      'baseUrl | http://127.0.0.1:4280 | (built-in)',
-      'clientId | slices-conn | (default)',
-      'userTokenCommand | ["my token"] | (config.json)',
-      'insecure | true | (config.json)',
-      'project | not set',
-      'experiment | theirs | (SLICES_EXPERIMENT)',
-    ]) {
-      expect(lines).toContain(line);
-    }
-  });
-
-  test('shows the one that is named, else the one in use', async () => {
-    for (const [args, name] of [
-      [['--profile', 'slices'], 'slices'],
-      [['offline', '--profile', 'slices'], 'offline'],
-    ] as const)
-      expect((await printed(['profile', 'show', ...args])).profile.name).toBe(name);
-  });
 });
 
 test('profile use says when a variable overrides the choice', async () => {
@@ -184,24 +139,6 @@ describe('profile set', () => {
     lab.files.set('/lab.pem', SERVER_CERTIFICATE);
     await lab.run('--profile', 'lab', 'list');
     expect(opened.map((connection) => connection.profile)).toEqual([profile]);
-  });
-
-  test('sets all keys or none', async () => {
-    await done(['profile', 'set', 'lab', ...ADDRESSES]);
-    const before = content();
-    for (const word of ['insecure=maybe', 'nonsense=x', 'baseUrl=http://example.invalid', 'scope']) {
-      expect((await refused(['profile', 'set', 'lab', 'project=demo', word])).exitCode).toBe(2);
-    }
-    expect(content()).toEqual(before);
-  });
-
-  test('its help lists every key', async () => {
-    const { stdout } = await done(['profile', 'set', '--help']);
-    for (const key of KEY_NAMES) expect(stdout).toMatch(new RegExp(`^  ${key} +\\S`, 'm'));
-    expect(stdout.replace(/\s+/g, ' ')).toContain('certificates are still checked');
-    for (const line of stdout.split('\n').filter((text) => !text.includes('slices-conn profile set'))) {
-      expect(line.length).toBeLessThanOrEqual(80);
-    }
   });
 });
 
@@ -229,7 +166,6 @@ describe('a mistake changes nothing', () => {
   test.each<[string, RegExp, number?]>([
     ['profile use slcies', /Did you mean slices\?/, 3],
     ['--profile slcies list', /Did you mean slices\?/, 3],
-    ['profile set lab', /needs <key=value\.\.\.>/],
     ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
     ['profile set offline baseUrl=https://x', /built-in server/],
     ['--offline --profile local profile list', /together/],
@@ -238,20 +174,6 @@ describe('a mistake changes nothing', () => {
     expect(report.exitCode).toBe(exitCode);
     expect(`${report.message} ${report.why}`).toMatch(new RegExp(why, 'i'));
     expect(() => content()).toThrow('ENOENT');
-  });
-
-  test('plain http beyond loopback is refused before anything is connected', async () => {
-    mkdirSync(folder, { mode: 0o700 });
-    const others = { portalUrl: 'https://x.invalid', authUrl: 'https://x.invalid' };
-    const lab = { baseUrl: 'http://example.invalid', ...others };
-    writeFileSync(join(folder, 'config.json'), JSON.stringify({ profiles: { lab } }));
-    for (const command of ['list', 'login', 'status', 'logout', 'sites']) {
-      expect((await refused(['--profile', 'lab', command])).exitCode).toBe(2);
-    }
-    expect(opened).toEqual([]);
-    await done(['profile', 'set', 'lab', 'insecure=true']);
-    expect((await world().run('--profile', 'lab', 'list')).exitCode).toBe(7);
-    expect(opened.map(({ profile }) => profile.insecure)).toEqual([true]);
   });
 });
 
@@ -295,12 +217,6 @@ describe('trusted certificates', () => {
         expect(await connected(['--profile', profile, '--ca-file', path], files)).toEqual(REFUSED);
     },
   );
-
-  test('can be several in one file, with text between them', async () => {
-    const bundle = `# one\n${SERVER_CERTIFICATE}\n# two\n${OTHER_CERTIFICATE}`;
-    const { certificates } = await connected(['--ca-file', '/bundle.pem'], { '/bundle.pem': bundle });
-    expect(certificates[0]?.match(/BEGIN CERTIFICATE/g)).toHaveLength(2);
-  });
 });
 
 test('--experiment and --project reach what gives tokens', async () => {

@@ -107,13 +107,6 @@ describe('delete --as-administrator', () => {
       stderr: `error: An administrator gives the whole id of a reservation.\n  why: No reservation of yours is named ${part} or has it in its id. The ids of all are in the audit of the server.\n  try: slices-conn serve audit\n`,
     });
   });
-
-  test('deletes none of several reservations when one of them does not exist', async () => {
-    const gone = `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
-    const { exitCode, stderr } = await as('viewer')(...given(gone, '--yes', '--reason', 'x'));
-    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('2 of 2 reservations were not deleted')]);
-    expect(await isThere()).toBe(true);
-  });
 });
 
 describe('one failure for several deletions', () => {

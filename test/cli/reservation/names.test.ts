@@ -61,18 +61,6 @@ describe('a name is accepted wherever an id is', () => {
     expect(stdout).toContain(id);
   });
 
-  test('short names too, and before a part of an id', async () => {
-    const { reserve, json } = await scene();
-    const other = await reserve('--start', '+1h');
-    // Four characters of the other's id that could be a name.
-    const part = /[a-z][a-z0-9]{3}/.exec(other.split('_').at(-1) ?? '')?.[0] ?? expect.fail();
-    expect((await json('show', part)).reservation.id).toBe(other);
-    const named = await reserve('--start', '+4h', '--name', part);
-    const short = await reserve('--start', '+8h', '--name', 'x');
-    expect((await json('show', part)).reservation.id).toBe(named);
-    expect((await json('show', 'x')).reservation.id).toBe(short);
-  });
-
   test('of one that is live before those that ended; of several that ended it is exit 2 with all of them', async () => {
     const { run, reserve, json, after } = await scene();
     const first = await reserve('--start-now', '--name', 'nightly');
@@ -110,33 +98,9 @@ describe('a name is accepted wherever an id is', () => {
       /^They are of several experiments: --experiment tells them apart, or the id\. /,
     );
   });
-
-  test.each(['Nightly!', '-x', 'a b', 'ä'])('%s is no name, and no id: exit 2', async (word) => {
-    const { run } = await scene();
-    expect((await run('show', '--', word)).exitCode).toBe(2);
-  });
 });
 
 describe('reserve --name', () => {
-  test.each(['Nightly', '1st', 'a_b', '', 'x'.repeat(65)])(
-    '%j is exit 2, and nothing is sent',
-    async (name) => {
-      const { run, answers } = await scene();
-      answers(() => expect.fail());
-      const { exitCode, stderr } = await run(
-        'reserve',
-        ...LINK,
-        '--start-now',
-        '--for',
-        '2h',
-        '--name',
-        name,
-      );
-      expect(exitCode).toBe(2);
-      expect(stderr).toContain('it must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
-    },
-  );
-
   test('a name that is taken is exit 2: which reservation has it, and a command with a free name', async () => {
     const { run, reserve } = await scene();
     const id = await reserve('--start', '+1h', '--name', 'nightly');
@@ -160,22 +124,6 @@ describe('reserve --name', () => {
     expect((await json('show', await reserve('--start', '+1h', '--name', 'nightly'))).reservation.name).toBe(
       'nightly',
     );
-  });
-
-  test('a service without names: only this machine knows it, and says so', async () => {
-    const { run, json, answers } = await scene();
-    answers(async (request, forward) => {
-      const { url, method, headers } = request;
-      if (method !== 'POST') return forward(request);
-      const body = (await request.text()).replace(',"name":"nightly"', '');
-      return forward(new Request(url, { method, headers, body }));
-    });
-    const { exitCode, stderr, stdout } = await run(
-      ...['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly'],
-    );
-    expect(exitCode).toBe(0);
-    expect(stderr).toBe('This service keeps no names: only this machine knows this one.\n');
-    expect(stdout).toContain((await json('show', 'nightly')).reservation.id);
   });
 });
 
@@ -232,14 +180,4 @@ describe('list has the names', () => {
     await run('list', '--color', 'never');
     expect(stdout.text).toMatch(expected);
   });
-});
-
-test('completion offers names, and ids of reservations without one', async () => {
-  const { plain, reserve } = await scene();
-  await reserve('--start', '+1h', '--name', 'nightly');
-  const id = await reserve('--start', '+1h');
-  const { stdout } = await plain('__complete', '--', '--offline', 'show', '');
-  expect(stdout).toMatch(/^nightly\tbe-gent1 – pl-poznan1, 1 Gbps, scheduled$/m);
-  expect(stdout).toMatch(new RegExp(`^${id}\t`, 'm'));
-  expect(stdout.split('\n').filter((line) => /^(?:con_|nightly)/.test(line))).toHaveLength(2);
 });

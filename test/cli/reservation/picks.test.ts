@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import type { Terminal } from '../../../src/cli/context.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
-import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';
 import { smallTopology } from '../../fixtures/service.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
@@ -35,42 +34,29 @@ afterEach(async () => {
 describe('a person picks an alternative of a refused reserve by its number', () => {
   const asked = ['reserve', ...LINK, '--start', '+3h', '--for', '8h'];
 
-  test.each([
-    ['1', 50_000, 3, 11],
-    ['2', 60_000, 6, 14],
-    ['3', 60_000, 3, 4],
-  ])('%s', async (number, bandwidth, start, end) => {
-    answers = [number];
+  test('which is booked as it was said', async () => {
+    answers = ['2'];
     const { exitCode, stdout, stderr } = await run(...asked);
     expect(questions).toEqual(['Which number? (Enter: none) ']);
     expect(exitCode).toBe(0);
     expect(stderr).toMatch(
       /^error: 50 of the 60 Gbps asked for are free from .+\n {2}1 .+\n {2}2 .+\n {2}3 .+\n/,
     );
-    expect(stderr).toMatch(/Asking for \d\d Gbps.*\.\n$/);
-    expect(stdout).toContain(`${bandwidth / 1000} Gbps`);
+    expect(stderr).toMatch(/Asking for 60 Gbps.*\.\n$/);
     const [id = ''] = /con_\S+/.exec(stdout) ?? [];
     const { reservation } = JSON.parse((await run('--json', 'show', id)).stdout);
     const hours = (text: string) => (Date.parse(text) - Date.parse(reservation.created_at)) / 3_600_000;
     expect([reservation.bandwidth, hours(reservation.start_date), hours(reservation.end_date)]).toEqual([
-      bandwidth,
-      start,
-      end,
+      60_000, 6, 14,
     ]);
   });
 
-  test.each([[''], ['q'], [undefined]])('or none with %j: exit 6, said once', async (answer) => {
+  test.each([[''], [undefined]])('or none with %j: exit 6, said once', async (answer) => {
     answers = [answer];
     const { exitCode, stdout, stderr } = await run(...asked);
     expect([exitCode, stdout]).toEqual([6, '']);
     expect(stderr.match(/^error: /gm)).toHaveLength(1);
     expect(await items()).toHaveLength(1);
-  });
-
-  test('after another number it is asked again', async () => {
-    answers = ['4', 'x', ''];
-    const { stderr } = await run(...asked);
-    expect(stderr.match(/Type a number from 1 to 3\./g)).toHaveLength(2);
   });
 
   test('under a fresh idempotency key, and with --save', async () => {
@@ -130,21 +116,6 @@ test('a person picks an alternative of a refused update', async () => {
   );
   const after = JSON.parse((await run('--json', 'show', reservation.id)).stdout).reservation;
   expect(Date.parse(after.end_date) - Date.parse(after.start_date)).toBe(3 * 3_600_000);
-});
-
-test('without a terminal the lines have the commands, each of which works when it is pasted', async () => {
-  const asked = ['reserve', ...LINK, '--start', '+3h', '--for', '8h', '--no-input'];
-  const { stderr } = await run(...asked);
-  const lines = stderr.split('\n').slice(1, -1);
-  expect(lines).toHaveLength(3);
-  const { fix, alternatives } = reportOf(await run(...asked, '--json'));
-  const commands = alternatives.map((each) => (each as { command: string }).command);
-  expect(fix).toBe(commands[0]);
-  for (const [index, line] of lines.entries()) {
-    const command = line.slice(line.indexOf('slices-conn '));
-    expect(command).toBe(commands[index]?.replace(' --json', ''));
-    expect((await world.run(...command.split(' ').slice(1), '--dry-run')).exitCode).toBe(0);
-  }
 });
 
 test('where no links are listed, both ends are chosen from the sites that the service names', async () => {

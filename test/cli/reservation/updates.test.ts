@@ -63,28 +63,8 @@ test('the start of one that has begun is refused, and what can change is said', 
   expect((await run('update', 'begun', '--extend', '1h', '--bandwidth', '150M')).exitCode).toBe(0);
 });
 
-test('where only an instant is free at the higher rate, that is not offered', async () => {
-  const { run } = await scene('');
-  const link = ['reserve', 'gr-uth', 'hu-sztaki', '--start', '2026-11-02T09:00Z'];
-  await run(...link, '--for', '6h', '--bandwidth', '400M', '--name', 'far');
-  await run(...link.with(-1, '2026-11-02T09:00:20Z'), '--for', '8h', '--bandwidth', '600M');
-  const report = reportOf(await run('--json', 'update', 'far', '--bandwidth', '800M'));
-  expect([report.exitCode, report.alternatives]).toEqual([6, []]);
-  expect(report.fix).toBe('slices-conn --offline availability gr-uth hu-sztaki');
-});
-
-test('the card has the tags that an update gave up, and those that it gave', async () => {
-  const { run, id } = await scene('');
-  const after = LINK.with(3, '2026-11-02T20:00Z');
-  await run('reserve', ...after);
-  const { stdout } = await run('update', id, '--start', '2026-11-02T20:00Z', '--end', '2026-11-02T23:00Z');
-  expect(stdout).toMatch(/^ {2}be-gent1 +S-tag (\d+) → (?!\1)\d+ {3}C-tag \d+ → \d+$/m);
-});
-
 describe('on a terminal, an update asks before it makes a reservation', () => {
   test.each([
-    ['more than twice as long', ['--extend', '7h'], ['Make it 13 h long in place of 6 h? [y/N] ']],
-    ['more than twice as wide', ['--bandwidth', '1G'], ['Make it 1 Gbps in place of 100 Mbps? [y/N] ']],
     [
       'both',
       ['--bandwidth', '1G', '--for', '13h'],
