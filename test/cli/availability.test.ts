@@ -2,22 +2,19 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
-import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const iso = (hours: number) => new Date(NOW + hours * HOUR).toISOString();
 const GENT_POZNAN = ['be-gent1', 'pl-poznan1'];
 
-let folder: string;
 let world: CommandWorld & { server: ReferenceServer };
 const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
 const json = async (...args: string[]) => JSON.parse((await run('--json', 'availability', ...args)).stdout);
 
 /** A link of 100 Gbps, of which 99 and then all are taken from now + 2 h to + 4 h and to + 6 h. */
 beforeAll(async () => {
-  folder = temporaryFolder();
-  world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder } });
+  world = await offlineWorld();
   await run('reserve', ...GENT_POZNAN, '--bandwidth', '99G', '--start', '+2h', '--for', '4h');
   await run('reserve', ...GENT_POZNAN, '--bandwidth', '1G', '--start', '+4h', '--for', '2h');
 });

@@ -15,6 +15,7 @@ import {
 } from '../fixtures/command-world.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
+import { person } from './person.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 const OFFLINE = '--offline';
@@ -53,11 +54,7 @@ const withReports = <World extends CommandWorld>(world: World) => ({
 describe('deleting asks first', () => {
   /** A world with a reservation, and a person who answers every prompt like this. */
   async function asked(answer: boolean | undefined) {
-    const questions: string[] = [];
-    const ask = async (question: string): Promise<string> => {
-      questions.push(question);
-      return answer ? 'y' : 'n';
-    };
+    const { ask, questions } = person(answer ? 'y' : 'n');
     const world = await offline(answer === undefined ? {} : { ask });
     const id: string = (await world.json(...LINK)).reservation.id;
     return { world, id, questions };

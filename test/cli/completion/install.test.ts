@@ -93,16 +93,6 @@ describe('a second installation', () => {
     expect(first.map(({ change }) => change)).not.toContain('none');
     expect(second).toEqual(first.map(({ path }) => ({ path, change: 'none' })));
   });
-
-  test('an older script and an older block are replaced in place', async () => {
-    await install('bash');
-    const [current, script] = [text('.bashrc'), text(BASH)];
-    put('.bashrc', `before\n${current.replace(/^if .*$/m, 'something older')}after\n`);
-    put(BASH, 'something older');
-    await install('bash');
-    expect(text('.bashrc')).toBe(`before\n${current}after\n`);
-    expect(text(BASH)).toBe(script);
-  });
 });
 
 describe('a block in a file', () => {

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { SITES, type Topology } from '../../../src/contract/links.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
-import type { Connection } from '../../../src/session/login/connection.ts';
 import {
   type Changes,
   type CommandRun,
   type CommandWorld,
   commandWorld,
-  tokenOf,
+  connectionTo,
 } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
+import { person } from '../person.ts';
 
 const HOUR = 3_600_000;
 
@@ -50,24 +50,19 @@ function killed(): Promise<never> {
 }
 
 function worldOf(changes: Changes = {}): CommandWorld {
-  const connection: Connection = {
-    async fetch(request) {
-      requests += 1;
-      const at = killAt?.request === requests ? killAt.when : undefined;
-      if (at === 'before') return killed();
-      const { method, url } = request;
-      if (method !== 'GET' && !url.includes('dry_run=true'))
-        writes.push(`${method} ${new URL(url).pathname}`);
-      if (isBare && url.endsWith('/api-spec')) return new Response(null, { status: 404 });
-      if (isBare && url.includes('/connectivity')) request.headers.set('accept', 'application/json');
-      const response = await server.fetch(request);
-      if (at === 'after') return killed();
-      return hasBatches ? response : withoutBatches(request, response);
-    },
-    userToken: tokenOf(() => server.signIn('lead')),
-    close: async () => undefined,
+  const fetch = async (request: Request): Promise<Response> => {
+    requests += 1;
+    const at = killAt?.request === requests ? killAt.when : undefined;
+    if (at === 'before') return killed();
+    const { method, url } = request;
+    if (method !== 'GET' && !url.includes('dry_run=true')) writes.push(`${method} ${new URL(url).pathname}`);
+    if (isBare && url.endsWith('/api-spec')) return new Response(null, { status: 404 });
+    if (isBare && url.includes('/connectivity')) request.headers.set('accept', 'application/json');
+    const response = await server.fetch(request);
+    if (at === 'after') return killed();
+    return hasBatches ? response : withoutBatches(request, response);
   };
-  return commandWorld(connection, {
+  return commandWorld(connectionTo(server, fetch), {
     variables: { SLICES_CONN_PROFILE: 'offline' },
     now: () => now,
     ...changes,
@@ -437,19 +432,15 @@ describe('a service with batches', () => {
     ['n', 0, 1],
   ])('asks a person before --prune deletes: %s', async (answer, exitCode, left) => {
     await run(links(1), 'apply');
-    const asked: string[] = [];
-    const ask = async (question: string) => {
-      asked.push(question);
-      return answer;
-    };
-    const person = worldOf({ ask });
-    person.files.set('none.yaml', links(0).replace('reservations:', 'reservations: {}'));
-    const ended = await person.run('apply', 'none.yaml', '--prune');
+    const { ask, questions } = person(answer);
+    const asked = worldOf({ ask });
+    asked.files.set('none.yaml', links(0).replace('reservations:', 'reservations: {}'));
+    const ended = await asked.run('apply', 'none.yaml', '--prune');
     expect(ended.exitCode).toBe(exitCode);
     expect(ended.stderr).toMatch(
       /^Not in the file, to be deleted \(times in UTC\):\n {2}link-1: \S+ – \S+, \d+ Mbps, /,
     );
-    expect(asked).toEqual(['Delete this reservation? [y/N] ']);
+    expect(questions).toEqual(['Delete this reservation? [y/N] ']);
     expect(await existing()).toHaveLength(left);
   });
 
@@ -501,10 +492,10 @@ describe('a service with batches', () => {
     ['wider and longer', links(1, { 1: '200M' }).replace('8h', '9h'), [], []],
   ])('asks a person before an update that takes something away: %s', async (_, file, flags, answers) => {
     await run(links(1), 'apply');
-    const left = [...answers];
-    const person = worldOf({ ask: async () => left.shift() });
-    person.files.set('demo.yaml', file);
-    const { stderr } = await person.run('apply', 'demo.yaml', ...flags);
+    const { ask, answers: left } = person(...answers);
+    const asked = worldOf({ ask });
+    asked.files.set('demo.yaml', file);
+    const { stderr } = await asked.run('apply', 'demo.yaml', ...flags);
     expect([left, stderr.includes('Nothing was changed.')]).toEqual([[], answers.length > 0]);
     writes = [];
     // Without a terminal it goes on.

@@ -47,17 +47,6 @@ test.each([30, 40, 50, 60, 80, 120, 200, 300])('no line is longer than %i column
   }
 });
 
-test('several links have a title each, with their VLANs; the axes are below each other', () => {
-  const other = { link: { ...link, site2: 'pl-poznan1', bandwidth: 2488 }, items: parts([0, 24, 2488]) };
-  const text = draw([{ link, items }, other]);
-  expect(text.match(/^be-gent1 – .*$/gm)).toEqual([
-    'be-gent1 – se-kth  994 VLANs',
-    'be-gent1 – pl-poznan1  996 VLANs',
-  ]);
-  expect(new Set(text.split('\n').map((line) => line.indexOf('┤')))).toEqual(new Set([-1, 11]));
-  expect(text).toMatch(/\n\n █ free throughout {3}░ for part of the column {3}Europe\/Brussels\n$/);
-});
-
 test('now is marked inside the window only', () => {
   const at = (now: number): string => draw([{ link, items }], { now });
   for (const outside of [MIDNIGHT, MIDNIGHT - 1, DAY.end]) expect(at(outside)).not.toContain('▲');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AvailabilityView } from '../../../src/cli/print/availability-chart.ts';
 import { availabilitySvg } from '../../../src/cli/print/availability-svg.ts';
-import { DAY, HOUR, LINK as link, MIDNIGHT, parts } from './available-parts.ts';
+import { DAY, LINK as link, MIDNIGHT, parts } from './available-parts.ts';
 
 const used = parts([0, 6, 10_000, 10_000, 1000], [6, 12, 10_000, 10_000, 999], [12, 24, 2500, 5000, 998]);
 const view: AvailabilityView = {
@@ -56,16 +56,6 @@ test('nothing from elsewhere, no script, colours for light and dark', () => {
     Array.from({ length: 2 }, () => '#availability-hatch'),
   );
   expect(svg).toContain('@media (prefers-color-scheme: dark)');
-});
-
-test('now is marked inside the window only; a time without a VLAN is marked', () => {
-  expect(availabilitySvg(view)).not.toContain('>now<');
-  expect(availabilitySvg({ ...view, now: MIDNIGHT + HOUR })).toContain('>now<');
-  expect(availabilitySvg(view)).not.toContain('no VLAN free');
-  const none = parts([0, 12, 10_000, 10_000, 1000], [12, 24, 10_000, 10_000, 0]);
-  const svg = availabilitySvg({ ...view, links: [{ link, items: none }] });
-  expect(svg).toContain('<rect class="none" x="350"');
-  expect(readXml(svg).text).toContain('at times no VLAN free');
 });
 
 test('text of a service is escaped', () => {

@@ -95,14 +95,4 @@ describe('progress', () => {
     work.resolve('');
     await Promise.all(answers);
   });
-
-  test('a line that fails to open changes nothing, and neither does work that fails', async () => {
-    const open = () => Promise.reject(new Error('no such module'));
-    const { work, reject } = openWork();
-    const answer = new Progress(open, Date.now).during('a service', work);
-    await after(1000);
-    reject(new Error('away'));
-    await expect(answer).rejects.toThrow('away');
-    expect(vi.getTimerCount()).toBe(0);
-  });
 });

@@ -73,20 +73,6 @@ describe('profile list', () => {
       ],
     });
   });
-
-  test('marks the current profile for people, and says whose each profile is', async () => {
-    await done(['profile', 'set', 'lab', ...ADDRESSES]);
-    await done(['profile', 'set', 'local', 'project=demo']);
-    await done(['profile', 'use', 'lab']);
-    expect((await done(['profile', 'list'])).stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['NAME', 'BASE ADDRESS', 'FROM'],
-      ['local', 'http://127.0.0.1:4280', 'built-in, changed'],
-      ['offline', 'http://offline.localhost', 'built-in'],
-      ['slices', 'not set', 'built-in'],
-      ['lab (in use)', 'https://conn.example.org', 'yours'],
-      [''],
-    ]);
-  });
 });
 
 describe('profile show', () => {
@@ -203,11 +189,6 @@ describe('trusted certificates', () => {
       opened = [];
       expect(await connected(args, files)).toEqual(connects(certificates));
     }
-  });
-
-  test('from a profile’s missing file: exit 2', async () => {
-    await done(['profile', 'set', 'lab', ...ADDRESSES, 'caFile=/gone.pem']);
-    expect(await connected(['--profile', 'lab'], files)).toEqual(REFUSED);
   });
 
   test.each(['/gone.pem', '/empty', '/key.pem', '/damaged.pem'])(

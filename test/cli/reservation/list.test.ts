@@ -257,21 +257,6 @@ describe('a request of which no valid answer came', () => {
     expect(stderr).toMatch(says);
   });
 
-  test('a part of a plan: not to be asked for alone', async () => {
-    const { world, answers } = await scene({ list: true, key: true });
-    const reservations = {
-      one: { sites: ['be-gent1', 'pl-poznan1'], bandwidth: '1G' },
-      two: { sites: ['be-gent1', 'fr-lille'], bandwidth: '1G' },
-    };
-    const defaults = { start: '2026-11-02T14:00Z', end: '2026-11-02T16:00Z' };
-    world.files.set('plan.json', JSON.stringify({ version: 1, defaults, reservations }));
-    answers.push(undefined, undefined, undefined);
-    await world.run('apply', 'plan.json');
-    const { stderr } = await world.run('list');
-    expect(stderr).toMatch(/be-gent1 – fr-lille: .* was never made\./);
-    expect(stderr).not.toContain('To settle it');
-  });
-
   // Without a list each is asked for.
   test.each<[string, RegExp]>([
     [

@@ -61,6 +61,18 @@ describe('a name is accepted wherever an id is', () => {
     expect(stdout).toContain(id);
   });
 
+  test('short names too, and before a part of an id', async () => {
+    const { reserve, json } = await scene();
+    const other = await reserve('--start', '+1h');
+    // Four characters of the other's id that could be a name.
+    const part = /[a-z][a-z0-9]{3}/.exec(other.split('_').at(-1) ?? '')?.[0] ?? expect.fail();
+    expect((await json('show', part)).reservation.id).toBe(other);
+    const named = await reserve('--start', '+4h', '--name', part);
+    const short = await reserve('--start', '+8h', '--name', 'x');
+    expect((await json('show', part)).reservation.id).toBe(named);
+    expect((await json('show', 'x')).reservation.id).toBe(short);
+  });
+
   test('of one that is live before those that ended; of several that ended it is exit 2 with all of them', async () => {
     const { run, reserve, json, after } = await scene();
     const first = await reserve('--start-now', '--name', 'nightly');
@@ -151,21 +163,6 @@ describe('update --name', () => {
     await run('update', 'one', '--bandwidth', '2G');
     expect(sent).toEqual([expect.not.objectContaining({ name: expect.anything() })]);
   });
-});
-
-test('a service without descriptions: reserve and update say that it dropped one', async () => {
-  const { run, answers } = await scene();
-  answers(async (request, forward) => {
-    const { url, method, headers } = request;
-    if (method !== 'POST' && method !== 'PUT') return forward(request);
-    const body = (await request.text()).replace(/,"description":"\w*"/, '');
-    return forward(new Request(url, { method, headers, body }));
-  });
-  const dropped = 'This service keeps no descriptions: only this machine knows this one.\n';
-  const reserve = ['reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'one'];
-  expect((await run(...reserve, '--description', 'first')).stderr).toBe(dropped);
-  expect((await run('update', 'one', '--description', 'second')).stderr).toBe(dropped);
-  expect((await run('update', 'one', '--description', '')).stderr).toBe('');
 });
 
 describe('list has the names', () => {

@@ -9,7 +9,7 @@ import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer, type ReferenceServer } from '../../../src/reference-server.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
 import { reportOf } from '../../e2e/command.ts';
-import { type Changes, commandWorld, connectionTo, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const [MINUTE, HOUR] = [60_000, 3_600_000];
@@ -40,7 +40,6 @@ async function scene(
     instead?: Instead;
     tokens?: Partial<Pick<Connection, 'userToken' | 'experimentToken'>>;
     world?: Changes;
-    events?: Fetch;
   } = {},
 ) {
   let now = NOW;
@@ -55,8 +54,7 @@ async function scene(
   onTestFinished(() => server.close());
   const fetch: Fetch = async (request) => {
     // Its time does not pass by itself: what happens is found by looks.
-    if (new URL(request.url).pathname.endsWith('/events'))
-      return changes.events?.(request) ?? new Response('', { status: 404 });
+    if (new URL(request.url).pathname.endsWith('/events')) return new Response('', { status: 404 });
     requests.push({ method: request.method, path: new URL(request.url).pathname, at: now - begun });
     return (await changes.instead?.(request, server)) ?? server.fetch(request);
   };
@@ -262,43 +260,18 @@ describe('a command that ends', () => {
   });
 });
 
-test('it ends with its command, also while a stream of events does not begin', async () => {
-  const here: Scene = await scene({
-    events(request) {
-      here.command.end(3);
-      return new Promise((_, reject) =>
-        request.signal.addEventListener('abort', () => reject(request.signal.reason)),
-      );
-    },
-  });
-  const began = performance.now();
-  const { exitCode } = await here.under([], ...line('--', 'a'));
-  expect(exitCode).toBe(3);
-  // A stream has 10 s to begin.
-  expect(performance.now() - began).toBeLessThan(10_000);
-  expect(await here.list()).toEqual([]);
-});
-
 describe('the command is not started', () => {
   test('where it is not found: nothing is booked', async () => {
     const missing = new Failure('command_not_found', 'There is no command "a".');
-    const here = await scene();
-    const world = commandWorld(connectionTo(here.server), { check: async () => Promise.reject(missing) });
-    const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
+    const here = await scene({ world: { check: async () => Promise.reject(missing) } });
+    const { exitCode, stderr } = await here.run('--offline', ...line('--', 'a'));
     expect([exitCode, stderr]).toEqual([127, 'error: There is no command "a".\n']);
   });
 
   test('where starting fails: the reservation is deleted', async () => {
-    const here = await scene();
     const refused = new Failure('command_not_runnable', 'The command "a" can’t be started.');
-    const guardian: Pipe = { tell: async () => undefined, close: () => undefined };
-    const world = commandWorld(connectionTo(here.server), {
-      check: async () => undefined,
-      start: async () => Promise.reject(refused),
-      startGuardian: async () => guardian,
-      privatePath: async (name) => name,
-    });
-    const { exitCode, stderr } = await world.run('--offline', ...line('--', 'a'));
+    const here = await scene({ world: { start: async () => Promise.reject(refused) } });
+    const { exitCode, stderr } = await here.run('--offline', ...line('--', 'a'));
     expect(exitCode).toBe(126);
     expect(stderr).toMatch(/^Reserved .*\nDeleted .*\nerror: The command "a" can’t be started\.\n$/);
     expect(await here.list()).toEqual([]);

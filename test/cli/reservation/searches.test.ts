@@ -2,13 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
-import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { NOW } from '../../fixtures/tokens.ts';
+import { person } from '../person.ts';
 
 const HOUR = 3_600_000;
 const iso = (hours: number) => new Date(NOW + hours * HOUR).toISOString();
 
-let folder: string;
 let world: CommandWorld & { server: ReferenceServer };
 const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1'];
@@ -19,8 +18,7 @@ const count = async () => JSON.parse((await run('--json', 'list', '--all')).stdo
 
 /** A link of 100 Gbps, of which 90 are taken from now + 1 h to + 4 h. */
 beforeEach(async () => {
-  folder = temporaryFolder();
-  world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder } });
+  world = await offlineWorld();
   await run(...LINK, '--bandwidth', '90G', '--start', '+1h', '--for', '3h');
 });
 afterEach(async () => {
@@ -68,11 +66,7 @@ describe('reserve --volume', () => {
     ['--yes', '--volume 9T --end +3h --start +1h --yes', 'n', 0, 2],
     ['too much: refused without a question', '--volume 90T --end +3h', '', 1, 1],
   ])('on a terminal, %s', async (_, flags, answer, asked, left) => {
-    const questions: string[] = [];
-    const ask = async (question: string) => {
-      questions.push(question);
-      return answer;
-    };
+    const { ask, questions } = person(answer);
     const ended = await world.runIn({ ask }, '--offline', ...LINK, ...flags.split(' '));
     expect([questions.length, await count()]).toEqual([asked, left]);
     if (left === 1 && answer === 'n') expect([ended.exitCode, ended.stdout]).toEqual([0, '']);

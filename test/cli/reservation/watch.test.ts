@@ -3,7 +3,7 @@ import type { Clock, Processes } from '../../../src/cli/context.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
-import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -43,18 +43,14 @@ async function scene({ columns }: { columns?: number } = {}) {
     }
     now = until;
   };
-  const connection = {
-    async fetch(request: Request): Promise<Response> {
-      const path = new URL(request.url).pathname;
-      if (isAway) throw Object.assign(new TypeError('fetch failed'), { code: 'ECONNREFUSED' });
-      // Its time does not pass by itself: what happens is found by looks.
-      if (path.endsWith('/events')) return new Response('', { status: 404 });
-      if (request.method === 'GET' && path.includes('/connectivity')) looks.push((now - NOW) / 1000);
-      return server.fetch(request);
-    },
-    userToken: tokenOf(() => server.signIn('lead')),
-    close: async () => undefined,
-  };
+  const connection = connectionTo(server, async (request) => {
+    const path = new URL(request.url).pathname;
+    if (isAway) throw Object.assign(new TypeError('fetch failed'), { code: 'ECONNREFUSED' });
+    // Its time does not pass by itself: what happens is found by looks.
+    if (path.endsWith('/events')) return new Response('', { status: 404 });
+    if (request.method === 'GET' && path.includes('/connectivity')) looks.push((now - NOW) / 1000);
+    return server.fetch(request);
+  });
   const [stdout, stderr] = [recordedStream(columns), recordedStream(columns)];
   const ledger = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
   const machine: Changes = {

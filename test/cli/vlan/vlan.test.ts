@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Machine, ProgramResult } from '../../../src/cli/context.ts';
 import { offlineWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
+import { person } from '../person.ts';
 
 type World = Awaited<ReturnType<typeof offlineWorld>>;
 
@@ -255,23 +256,17 @@ describe('vlan --apply', () => {
   it('needs --yes without a terminal, and asks on one', async () => {
     const refused = await withMachine([LO, ETH1], []);
     expect([refused.exitCode, refused.ran]).toEqual([2, []]);
-    const asked: string[] = [];
     const { machine, ran } = machineWith([LO, ETH1]);
-    const answering = (answer: string) => ({
-      ...machine,
-      ask: async (question: string) => {
-        asked.push(question);
-        return answer;
-      },
-    });
-    const declined = await world.runIn(answering('n'), 'vlan', 'link.jwt', ...AT, '--apply');
-    expect([declined.exitCode, ran, asked]).toEqual([0, [], ['Run these 5 commands? [y/N] ']]);
+    const { ask, questions } = person('n', 'y');
+    const apply = () => world.runIn({ ...machine, ask }, 'vlan', 'link.jwt', ...AT, '--apply');
+    const declined = await apply();
+    expect([declined.exitCode, ran, questions]).toEqual([0, [], ['Run these 5 commands? [y/N] ']]);
     expect(declined.stderr).toContain(
       all()
         .map((line) => `  ${line}\n`)
         .join(''),
     );
-    await world.runIn(answering('y'), 'vlan', 'link.jwt', ...AT, '--apply');
+    await apply();
     expect(ran).toEqual(all());
   });
 
