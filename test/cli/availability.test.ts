@@ -80,11 +80,6 @@ describe('for people', () => {
     expect(stdout).toContain("100 Gbps for 3 h can't start in this time.\n");
     expect(stdout).toMatch(/--bandwidth 100G --earliest --for 3h --dry-run\n$/);
   });
-
-  test('of a site, each link is named', async () => {
-    const { stdout } = await run('availability', 'pl-poznan1', '--bandwidth', '1G', '--duration', '1h');
-    expect(stdout).toContain('\nbe-gent1 – pl-poznan1: 1 Gbps for 1 h can start: now to ');
-  });
 });
 
 describe('--svg', () => {

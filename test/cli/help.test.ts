@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { pathOf } from '../../src/cli/help-layout.ts';
 import { HELP_TOPICS } from '../../src/cli/help-topics.ts';
 import { allCommands, commandWorld, NO_SERVICE, offlineWorld } from '../fixtures/command-world.ts';
@@ -53,23 +53,21 @@ describe('a help text fits its terminal', () => {
       expect(commands.filter((command) => !narrow.includes(command))).toEqual([]);
     }
   });
-
-  test('headings are bold on a terminal, unless colour is off', async () => {
-    const bold = '\u001b[1mFlags:';
-    expect(await helpAt(80, ['--help'])).toContain(bold);
-    expect(await helpAt(80, ['--help', '--color', 'never'])).not.toContain(bold);
-    expect(await helpAt(80, ['--help'], { NO_COLOR: '1' })).not.toContain(bold);
-    expect(await helpAt(undefined, ['--help'])).not.toContain(bold);
-  });
 });
 
-describe('the first help', () => {
-  it('names every command that is not hidden', async () => {
-    const text = await helpAt(80, ['--help']);
-    const shown = program.createHelp().visibleCommands(program);
-    for (const command of shown) expect(text).toContain(`\n  ${command.name()} `);
-    expect(text).not.toMatch(/whoami/);
-  });
+test('headings are bold on a terminal, unless colour is off', async () => {
+  const bold = '\u001b[1mFlags:';
+  expect(await helpAt(80, ['--help'])).toContain(bold);
+  expect(await helpAt(80, ['--help', '--color', 'never'])).not.toContain(bold);
+  expect(await helpAt(80, ['--help'], { NO_COLOR: '1' })).not.toContain(bold);
+  expect(await helpAt(undefined, ['--help'])).not.toContain(bold);
+});
+
+test('the first help names every command that is not hidden', async () => {
+  const text = await helpAt(80, ['--help']);
+  const shown = program.createHelp().visibleCommands(program);
+  for (const command of shown) expect(text).toContain(`\n  ${command.name()} `);
+  expect(text).not.toMatch(/whoami/);
 });
 
 test('a command shows 12 flags of its own at most, and all of them with --all', async () => {

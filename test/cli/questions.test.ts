@@ -82,19 +82,17 @@ describe('several active experiments', () => {
   });
 });
 
-describe('experiment create', () => {
-  test.each([
-    ['y', true],
-    ['', false],
-  ])('offers to use the new experiment; answered %j', async (answer, isKept) => {
-    await open(answer);
-    const { exitCode, stdout } = await run('experiment', 'create', 'second', '--end', '+1d');
-    expect(exitCode).toBe(0);
-    expect(somebody.questions).toEqual(['Use it for later commands, in profile offline? [y/N] ']);
-    const [id] = /exp_\S+/.exec(stdout) ?? [];
-    if (isKept) expect(kept()).toMatchObject({ experiment: id });
-    else expect(kept).toThrow();
-  });
+test.each([
+  ['y', true],
+  ['', false],
+])('experiment create offers to use the new experiment; answered %j', async (answer, isKept) => {
+  await open(answer);
+  const { exitCode, stdout } = await run('experiment', 'create', 'second', '--end', '+1d');
+  expect(exitCode).toBe(0);
+  expect(somebody.questions).toEqual(['Use it for later commands, in profile offline? [y/N] ']);
+  const [id] = /exp_\S+/.exec(stdout) ?? [];
+  if (isKept) expect(kept()).toMatchObject({ experiment: id });
+  else expect(kept).toThrow();
 });
 
 describe('reserve without all that it needs', () => {

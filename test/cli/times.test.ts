@@ -17,7 +17,6 @@ describe('a time for people', () => {
 
   test.each<[string, string, string]>([
     ['2026-11-22T13:00:59.999Z', 'Europe/Brussels', 'Sun 22 Nov 14:00'],
-    ['2026-11-22T13:00:00Z', 'UTC', 'Sun 22 Nov 13:00'],
     ['2026-11-22T23:30:00Z', 'Asia/Tokyo', 'Mon 23 Nov 08:30'],
     ['2026-09-01T22:00:00Z', 'Europe/Brussels', 'Wed 2 Sep 00:00'],
     ['2026-12-31T23:30:00Z', 'Europe/Brussels', 'Fri 1 Jan 2027 00:30'],

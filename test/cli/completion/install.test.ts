@@ -83,16 +83,14 @@ describe('the place of the script', () => {
   });
 });
 
-describe('a second installation', () => {
-  test.each(SHELLS)('%s: no file is touched', async (shell) => {
-    put('.bashrc', 'alias ll="ls -l"');
-    const first = await install(shell);
-    const before = everything();
-    const second = await install(shell);
-    expect(everything()).toEqual(before);
-    expect(first.map(({ change }) => change)).not.toContain('none');
-    expect(second).toEqual(first.map(({ path }) => ({ path, change: 'none' })));
-  });
+test.each(SHELLS)('a second installation for %s touches no file', async (shell) => {
+  put('.bashrc', 'alias ll="ls -l"');
+  const first = await install(shell);
+  const before = everything();
+  const second = await install(shell);
+  expect(everything()).toEqual(before);
+  expect(first.map(({ change }) => change)).not.toContain('none');
+  expect(second).toEqual(first.map(({ path }) => ({ path, change: 'none' })));
 });
 
 describe('a block in a file', () => {

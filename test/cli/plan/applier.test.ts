@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Applying, apply } from '../../../src/cli/plan/applier.ts';
+import { type Applying, apply, NotApplied } from '../../../src/cli/plan/applier.ts';
 import type { PlannedChange } from '../../../src/cli/plan/difference.ts';
 import type { ChangeOptions } from '../../../src/client/changes.ts';
 import type { ProvenReservation } from '../../../src/client/proof.ts';
@@ -95,5 +95,17 @@ describe('changes by one batch', () => {
     expect(failed).toMatchObject({ ...told, outcomes: [{ failure: told }, none, none] });
     const other = apply(plan, refusing(0).how);
     await expect(other).rejects.toMatchObject({ facts: { details: [{ item: 2 }] } });
+  });
+
+  it('one change that is refused alone is refused too, and one that may be tried again is not', async () => {
+    const applied = (facts: object) => {
+      const { how } = serviceOf(() => {
+        throw new Failure('not_found', 'No.', { httpStatus: 404, ...facts });
+      });
+      return apply([drop('a')], how).catch((error: unknown) => error);
+    };
+    expect(await applied({})).toBeInstanceOf(NotApplied);
+    for (const facts of [{ retryable: true }, { maybeDone: true }])
+      expect(await applied(facts)).toMatchObject({ name: 'Failure' });
   });
 });

@@ -504,14 +504,12 @@ describe('a service with batches', () => {
   });
 });
 
-describe('the table fits its terminal', () => {
-  test.each([60, 80, 120, 200])('of %i columns', async (columns) => {
-    const stdout = recordedStream(columns);
-    const terminal = worldOf({ stdout });
-    terminal.files.set('demo.yaml', links(4, { 3: '2G' }));
-    await terminal.run('plan', 'demo.yaml', '--color', 'never');
-    const lines = stdout.text.split('\n');
-    expect(lines.filter(({ length }) => length > columns)).toEqual([]);
-    expect(stdout.text).toContain('Plan: 3 to create, 1 does not fit: nothing would be applied.');
-  });
+test.each([60, 80, 120, 200])('the table fits a terminal of %i columns', async (columns) => {
+  const stdout = recordedStream(columns);
+  const terminal = worldOf({ stdout });
+  terminal.files.set('demo.yaml', links(4, { 3: '2G' }));
+  await terminal.run('plan', 'demo.yaml', '--color', 'never');
+  const lines = stdout.text.split('\n');
+  expect(lines.filter(({ length }) => length > columns)).toEqual([]);
+  expect(stdout.text).toContain('Plan: 3 to create, 1 does not fit: nothing would be applied.');
 });

@@ -58,49 +58,45 @@ const refused = async (args: readonly string[], env: Variables = {}) =>
   reportOf(await world(env).run('--json', ...args));
 const content = () => JSON.parse(readFileSync(join(folder, 'config.json'), 'utf8'));
 
-describe('profile list', () => {
-  test('names all profiles, with null for unset members', async () => {
-    await done(['profile', 'set', 'lab', ...ADDRESSES]);
-    const at = (base: string) => ({ baseUrl: base, portalUrl: `${base}/portal`, authUrl: `${base}/auth` });
-    const lab = ['conn', 'portal', 'auth'].map((name) => `https://${name}.example.org`);
-    const builtIn = { active: false, builtIn: true };
-    expect(await printed(['profile', 'list'])).toEqual({
-      items: [
-        { name: 'local', ...builtIn, active: true, ...at('http://127.0.0.1:4280') },
-        { name: 'offline', ...builtIn, ...at('http://offline.localhost') },
-        { name: 'slices', ...builtIn, baseUrl: null, portalUrl: null, authUrl: null },
-        { name: 'lab', active: false, builtIn: false, baseUrl: lab[0], portalUrl: lab[1], authUrl: lab[2] },
-      ],
-    });
+test('profile list names all profiles, with null for unset members', async () => {
+  await done(['profile', 'set', 'lab', ...ADDRESSES]);
+  const at = (base: string) => ({ baseUrl: base, portalUrl: `${base}/portal`, authUrl: `${base}/auth` });
+  const lab = ['conn', 'portal', 'auth'].map((name) => `https://${name}.example.org`);
+  const builtIn = { active: false, builtIn: true };
+  expect(await printed(['profile', 'list'])).toEqual({
+    items: [
+      { name: 'local', ...builtIn, active: true, ...at('http://127.0.0.1:4280') },
+      { name: 'offline', ...builtIn, ...at('http://offline.localhost') },
+      { name: 'slices', ...builtIn, baseUrl: null, portalUrl: null, authUrl: null },
+      { name: 'lab', active: false, builtIn: false, baseUrl: lab[0], portalUrl: lab[1], authUrl: lab[2] },
+    ],
   });
 });
 
-describe('profile show', () => {
-  test('shows every key, its value and where it comes from', async () => {
-    const set = ['baseUrl=https://conn.example.org', 'experimentTokenCommand=["slices","x"]'];
-    await done(['profile', 'set', 'slices', ...set]);
-    const { profile, sources } = await printed(['profile', 'show', 'slices'], {
-      SLICES_CONN_AUTH_URL: 'https://auth.example.org/',
-      SLICES_EXPERIMENT: 'theirs',
-    });
-    expect(profile).toEqual({
-      name: 'slices',
-      ...{ baseUrl: 'https://conn.example.org', portalUrl: null, authUrl: 'https://auth.example.org' },
-      ...{ clientId: 'slices-conn', scope: 'openid offline_access userinfo projects sessions' },
-      ...{ audience: null, issuer: null, apiGroups: 'projects,experiments', tokenPlacement: 'user' },
-      ...{ experimentTokenHeader: 'Slices-Experiment-Token', experimentTokenCommand: ['slices', 'x'] },
-      ...{ userTokenCommand: null, caFile: null, insecure: false, project: null, experiment: 'theirs' },
-      tz: null,
-    });
-    expect(Object.keys(profile)).toEqual(['name', ...KEY_NAMES]);
-    expect(Object.keys(sources)).toEqual(KEY_NAMES);
-    expect(sources).toMatchObject({
-      ...{ baseUrl: 'file', portalUrl: 'default', authUrl: 'environment', clientId: 'default' },
-      ...{ experimentTokenCommand: 'file', experiment: 'environment' },
-    });
-    expect((await printed(['profile', 'show', 'local'])).sources.baseUrl).toBe('built-in');
-    expect(opened).toEqual([]);
+test('profile show has every key, its value and where it comes from', async () => {
+  const set = ['baseUrl=https://conn.example.org', 'experimentTokenCommand=["slices","x"]'];
+  await done(['profile', 'set', 'slices', ...set]);
+  const { profile, sources } = await printed(['profile', 'show', 'slices'], {
+    SLICES_CONN_AUTH_URL: 'https://auth.example.org/',
+    SLICES_EXPERIMENT: 'theirs',
   });
+  expect(profile).toEqual({
+    name: 'slices',
+    ...{ baseUrl: 'https://conn.example.org', portalUrl: null, authUrl: 'https://auth.example.org' },
+    ...{ clientId: 'slices-conn', scope: 'openid offline_access userinfo projects sessions' },
+    ...{ audience: null, issuer: null, apiGroups: 'projects,experiments', tokenPlacement: 'user' },
+    ...{ experimentTokenHeader: 'Slices-Experiment-Token', experimentTokenCommand: ['slices', 'x'] },
+    ...{ userTokenCommand: null, caFile: null, insecure: false, project: null, experiment: 'theirs' },
+    tz: null,
+  });
+  expect(Object.keys(profile)).toEqual(['name', ...KEY_NAMES]);
+  expect(Object.keys(sources)).toEqual(KEY_NAMES);
+  expect(sources).toMatchObject({
+    ...{ baseUrl: 'file', portalUrl: 'default', authUrl: 'environment', clientId: 'default' },
+    ...{ experimentTokenCommand: 'file', experiment: 'environment' },
+  });
+  expect((await printed(['profile', 'show', 'local'])).sources.baseUrl).toBe('built-in');
+  expect(opened).toEqual([]);
 });
 
 test('profile use says when a variable overrides the choice', async () => {
@@ -109,23 +105,21 @@ test('profile use says when a variable overrides the choice', async () => {
   expect(stderr).toBe('SLICES_CONN_PROFILE is set to local and overrides this choice.\n');
 });
 
-describe('profile set', () => {
-  test('makes a profile, and commands use every key of it', async () => {
-    const words = [
-      ...ADDRESSES,
-      ...['clientId=client', 'scope=openid', 'audience=https://conn.example.org', 'apiGroups=p,e'],
-      ...['issuer=https://id.example.org/realms/slices/', 'experimentTokenHeader=X-Experiment'],
-      ...['tokenPlacement=experiment', 'userTokenCommand=["token"]', 'caFile=/lab.pem', 'insecure=true'],
-      'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]',
-      ...['project=demo', 'experiment=other', 'tz=Europe/Brussels'],
-    ];
-    expect(words).toHaveLength(KEY_NAMES.length);
-    const { profile } = await printed(['profile', 'set', 'lab', ...words]);
-    const lab = world();
-    lab.files.set('/lab.pem', SERVER_CERTIFICATE);
-    await lab.run('--profile', 'lab', 'list');
-    expect(opened.map((connection) => connection.profile)).toEqual([profile]);
-  });
+test('profile set makes a profile, and commands use every key of it', async () => {
+  const words = [
+    ...ADDRESSES,
+    ...['clientId=client', 'scope=openid', 'audience=https://conn.example.org', 'apiGroups=p,e'],
+    ...['issuer=https://id.example.org/realms/slices/', 'experimentTokenHeader=X-Experiment'],
+    ...['tokenPlacement=experiment', 'userTokenCommand=["token"]', 'caFile=/lab.pem', 'insecure=true'],
+    'experimentTokenCommand=["slices","experiment","jwt","{experiment}"]',
+    ...['project=demo', 'experiment=other', 'tz=Europe/Brussels'],
+  ];
+  expect(words).toHaveLength(KEY_NAMES.length);
+  const { profile } = await printed(['profile', 'set', 'lab', ...words]);
+  const lab = world();
+  lab.files.set('/lab.pem', SERVER_CERTIFICATE);
+  await lab.run('--profile', 'lab', 'list');
+  expect(opened.map((connection) => connection.profile)).toEqual([profile]);
 });
 
 describe('profile remove', () => {
@@ -148,19 +142,17 @@ describe('profile remove', () => {
   });
 });
 
-describe('a mistake changes nothing', () => {
-  test.each<[string, RegExp, number?]>([
-    ['profile use slcies', /Did you mean slices\?/, 3],
-    ['--profile slcies list', /Did you mean slices\?/, 3],
-    ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
-    ['profile set offline baseUrl=https://x', /built-in server/],
-    ['--offline --profile local profile list', /together/],
-  ])('%s', async (command, why, exitCode = 2) => {
-    const report = await refused(command.split(' '));
-    expect(report.exitCode).toBe(exitCode);
-    expect(`${report.message} ${report.why}`).toMatch(new RegExp(why, 'i'));
-    expect(() => content()).toThrow('ENOENT');
-  });
+test.each<[string, RegExp, number?]>([
+  ['profile use slcies', /Did you mean slices\?/, 3],
+  ['--profile slcies list', /Did you mean slices\?/, 3],
+  ['profile set lab basUrl=https://x', /Did you mean baseUrl\?/],
+  ['profile set offline baseUrl=https://x', /built-in server/],
+  ['--offline --profile local profile list', /together/],
+])('a mistake changes nothing: %s', async (command, why, exitCode = 2) => {
+  const report = await refused(command.split(' '));
+  expect(report.exitCode).toBe(exitCode);
+  expect(`${report.message} ${report.why}`).toMatch(new RegExp(why, 'i'));
+  expect(() => content()).toThrow('ENOENT');
 });
 
 describe('trusted certificates', () => {

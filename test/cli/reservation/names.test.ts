@@ -165,16 +165,13 @@ describe('update --name', () => {
   });
 });
 
-describe('list has the names', () => {
-  test.each([
-    [80, /^\w{4} +nightly +scheduled +be-gent1 – pl-poznan1 +1 Gbps +1 Nov 13:00 +15:00$/m],
-    [60, /^\w{4} +scheduled +be-gent1 – pl-poznan1 +nightly\n +1 Gbps +Sun 1 Nov 13:00 – 15:00$/m],
-  ])('on a terminal of %i columns', async (columns, expected) => {
-    const { machine } = await scene();
-    const stdout = recordedStream(columns);
-    const { run } = machine({ stdout });
-    await run('--json', 'reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly');
-    await run('list', '--color', 'never');
-    expect(stdout.text).toMatch(expected);
-  });
+test('list has the names', async () => {
+  const { machine } = await scene();
+  const stdout = recordedStream(80);
+  const { run } = machine({ stdout });
+  await run('--json', 'reserve', ...LINK, '--start', '+1h', '--for', '2h', '--name', 'nightly');
+  await run('list', '--color', 'never');
+  expect(stdout.text).toMatch(
+    /^\w{4} +nightly +scheduled +be-gent1 – pl-poznan1 +1 Gbps +1 Nov 13:00 +15:00$/m,
+  );
 });

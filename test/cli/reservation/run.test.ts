@@ -669,6 +669,12 @@ describe('the guardian', () => {
     expect(told).toEqual([null, null, 4711, null]);
   });
 
+  test('deletes it where the ledger does not know its id, and only the line end is missing', async () => {
+    const { here, lines, guard } = await killed('booked');
+    expect(await guard(`${lines.join('\n')}\n{"id":nul`)).toMatchObject({ exitCode: 0 });
+    expect(await here.list()).toEqual([]);
+  });
+
   test.each([
     ['nothing was told', ''],
     ['nothing is left', 'null\n'],

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { eventLine } from '../../../src/cli/serve/events.ts';
-import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
+import type { EventFields, ServerCommands, ServeWith } from '../../../src/cli/serve/server.ts';
 import { instant, sentence } from '../../../src/contract/said.ts';
 import type { RunningServer } from '../../../src/operate/serve.ts';
 import { commandWorld, NO_SERVICE, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
+import { person } from '../person.ts';
 
 const BASE = 'http://127.0.0.1:4280';
 const BOOKED = {
@@ -53,6 +54,25 @@ async function serve(
   const { exitCode } = await run('--color', 'never', 'serve', ...flags);
   return { exitCode, stdout: stdout.text, stderr: stderr.text, shows: given[0]?.show !== undefined };
 }
+
+test.each([
+  [[], '/home/somebody/serve'],
+  [['--data', '/var/lib/slices-conn'], '/var/lib/slices-conn'],
+])('the commands for a server %j say on whose database they work', async (flags, database) => {
+  const { ask, questions } = person('y');
+  const rotateKeys: ServerCommands['rotateKeys'] = async (_flags, confirm) => {
+    await confirm();
+    return [];
+  };
+  const backUp = async () => ({ bytes: 1, reservations: 0 });
+  const { run } = commandWorld(NO_SERVICE, { ask, server: serverCommands({ rotateKeys, backUp }) });
+  for (const words of [
+    ['rotate-keys', '--retire-now'],
+    ['backup', 'copy'],
+  ])
+    expect(JSON.parse((await run('serve', ...words, ...flags, '--json')).stdout)).toMatchObject({ database });
+  expect(questions).toEqual([expect.stringContaining(`every signing key of ${database} now?`)]);
+});
 
 test('on a terminal it says where it is, who can log in, where the data is, how to go on, and what happens', async () => {
   const { exitCode, stdout, stderr } = await serve([], { columns: 100 });
