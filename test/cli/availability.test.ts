@@ -1,24 +1,20 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Failure } from '../../src/contract/failure.ts';
 import type { ReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { type CommandWorld, commandWorld, offlineWorld, tokenOf } from '../fixtures/command-world.ts';
-import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const iso = (hours: number) => new Date(NOW + hours * HOUR).toISOString();
 const GENT_POZNAN = ['be-gent1', 'pl-poznan1'];
 
-let folder: string;
 let world: CommandWorld & { server: ReferenceServer };
 const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
 const json = async (...args: string[]) => JSON.parse((await run('--json', 'availability', ...args)).stdout);
 
 /** A link of 100 Gbps, of which 99 and then all are taken from now + 2 h to + 4 h and to + 6 h. */
 beforeAll(async () => {
-  folder = temporaryFolder();
-  world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder } });
+  world = await offlineWorld();
   await run('reserve', ...GENT_POZNAN, '--bandwidth', '99G', '--start', '+2h', '--for', '4h');
   await run('reserve', ...GENT_POZNAN, '--bandwidth', '1G', '--start', '+4h', '--for', '2h');
 });
@@ -78,33 +74,11 @@ describe('for people', () => {
     expect((await world.run(...words, '--dry-run')).exitCode).toBe(0);
   });
 
-  test('what starts later is booked then', async () => {
-    const need = ['--bandwidth', '100G', '--duration', '3h', '--start', '+1h'];
-    const { stdout } = await run('availability', ...GENT_POZNAN, ...need);
-    const start = iso(6).replace(/(?::00)?\.000Z/, 'Z');
-    expect(stdout).toContain(`--bandwidth 100G --start ${start} --for 3h\n`);
-  });
-
   test('where none starts, the next step looks further ahead', async () => {
     const need = ['--bandwidth', '100G', '--duration', '3h', '--for', '6h'];
     const { stdout } = await run('availability', ...GENT_POZNAN, ...need);
     expect(stdout).toContain("100 Gbps for 3 h can't start in this time.\n");
     expect(stdout).toMatch(/--bandwidth 100G --earliest --for 3h --dry-run\n$/);
-  });
-
-  test('what a link never has is said', async () => {
-    const { stdout } = await run('availability', ...GENT_POZNAN, '--bandwidth', '200G', '--duration', '1h');
-    expect(stdout).toMatch(/\n200 Gbps for 1 h can't start: the link has 100 Gbps\.\n$/);
-  });
-
-  test('of a site with one link, that link is named', async () => {
-    const { stdout } = await run('availability', 'se-kth');
-    expect(stdout).toMatch(/^be-gent1 – se-kth\n *10 Gbps ┤/);
-  });
-
-  test('of a site, each link is named', async () => {
-    const { stdout } = await run('availability', 'pl-poznan1', '--bandwidth', '1G', '--duration', '1h');
-    expect(stdout).toContain('\nbe-gent1 – pl-poznan1: 1 Gbps for 1 h can start: now to ');
   });
 });
 
@@ -144,23 +118,6 @@ describe('what can’t be told', () => {
     const report = await told(...args.split(' '));
     expect([report.exitCode, report.message]).toEqual([exitCode, expect.stringContaining(message)]);
     expect(report.fix ?? '').toContain(fix);
-  });
-
-  test('without a login: exit 4', async () => {
-    const loggedOut = async (): Promise<never> => {
-      throw new Failure('not_logged_in', 'You are not logged in.');
-    };
-    const connection = {
-      fetch: world.server.fetch,
-      userToken: tokenOf(loggedOut),
-      close: async () => undefined,
-    };
-    for (const sites of [GENT_POZNAN, ['be-gent1']]) {
-      const report = reportOf(
-        await commandWorld(connection).run('--offline', '--json', 'availability', ...sites),
-      );
-      expect([report.code, report.exitCode]).toEqual(['not_logged_in', 4]);
-    }
   });
 
   test('by a service without the extension: exit 3; nor does it get a search, which it would book wrongly', async () => {

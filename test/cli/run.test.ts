@@ -15,6 +15,7 @@ import {
 } from '../fixtures/command-world.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
+import { person } from './person.ts';
 
 const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 const OFFLINE = '--offline';
@@ -50,25 +51,10 @@ const withReports = <World extends CommandWorld>(world: World) => ({
   json: async (...args: string[]) => JSON.parse((await world.run(OFFLINE, '--json', ...args)).stdout),
 });
 
-test.each([
-  ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', 'lots', '--start', '+1h', '--for', '2h'],
-  ['reserve', 'be-gent1', 'pl-poznan1', '--volume', 'lots', '--end', '+1d'],
-  ['update', 'con_a_01jd3x0m2sf0vrv9mhb1wk6x4q', '--bandwidth', 'lots'],
-  ['availability', 'be-gent1', '--bandwidth', 'lots', '--duration', '1h'],
-  ['run', 'be-gent1', 'pl-poznan1', '--bandwidth', 'lots', '--for', '2h', '--', 'true'],
-])('%s: a value that can’t be read leads to the help of this command', async (...args) => {
-  const report = reportOf(await commandWorld(NO_SERVICE).run('--json', ...args));
-  expect(report).toMatchObject({ exitCode: 2, fix: `slices-conn ${args[0]} --help` });
-});
-
 describe('deleting asks first', () => {
   /** A world with a reservation, and a person who answers every prompt like this. */
   async function asked(answer: boolean | undefined) {
-    const questions: string[] = [];
-    const ask = async (question: string): Promise<string> => {
-      questions.push(question);
-      return answer ? 'y' : 'n';
-    };
+    const { ask, questions } = person(answer ? 'y' : 'n');
     const world = await offline(answer === undefined ? {} : { ask });
     const id: string = (await world.json(...LINK)).reservation.id;
     return { world, id, questions };
@@ -77,11 +63,9 @@ describe('deleting asks first', () => {
   test.each<[string, boolean | undefined, string[], number, boolean, number]>([
     ['yes', true, [], 0, true, 1],
     ['no', false, [], 0, false, 1],
-    ['--yes', false, ['--yes'], 0, true, 0],
     ['--no-input', true, ['--no-input'], 2, false, 0],
     ['--no-input and --yes', true, ['--no-input', '--yes'], 0, true, 0],
     ['nobody there', undefined, [], 2, false, 0],
-    ['nobody there, and --yes', undefined, ['--yes'], 0, true, 0],
   ])('%s', async (_, answer, flags, exitCode, gone, times) => {
     const { world, id, questions } = await asked(answer);
     const result = await world.run(OFFLINE, 'delete', id, ...flags);
@@ -90,12 +74,6 @@ describe('deleting asks first', () => {
     expect(questions).toEqual(Array(times).fill(expect.stringContaining(id)));
     if (answer === false && times > 0)
       expect(result).toMatchObject({ stdout: '', stderr: 'Nothing was deleted.\n' });
-  });
-
-  test('does not ask about a reservation that is not known', async () => {
-    const { world, questions } = await asked(true);
-    expect((await world.run(OFFLINE, 'delete', 'x')).exitCode).toBe(3);
-    expect(questions).toEqual([]);
   });
 });
 
@@ -131,16 +109,14 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
 
   test.each<[number, string]>([
     [2, 'lst'],
-    [2, 'experiment lst'],
     [2, 'list --nonsense'],
     [2, 'list extra'],
-    [2, 'show'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --name Nightly'],
+    [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 2h --wait --dry-run'],
     [3, 'show x'],
-    [2, 'delete'],
     [3, 'delete --yes x'],
     [2, 'delete --yes --if-exists a/b'],
     [2, 'update ID'],
-    [2, 'update ID --end 2020-01-01T00:00:00Z'],
     [2, `update ${UNKNOWN} --extend soon`],
     [2, 'list --timeout soon'],
     [3, 'list --experiment nope'],
@@ -153,24 +129,15 @@ describe('a failure with --json: its exit code, nothing on stdout, the error obj
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --for 2h'],
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now'],
     [2, 'reserve be-gent1 pl-poznan1 --bandwidth 1G --start 2026-12-01T10:00 --for 2h --tz Nowhere/City'],
-    [2, 'list --tz Mars/X'],
     [2, '--tz Mars/X token inspect garbage'],
-    [2, 'vlan'],
-    [2, 'probe'],
     [2, 'availability be-gent1 pl-poznan1 --bandwidth 1G'],
-    [2, 'run a b -- true'],
-    [2, 'user sessions nonsense'],
     [2, 'experiment create demo --end +1d'],
-    [2, 'experiment create'],
-    [2, 'experiment create third'],
     [2, 'experiment create -third- --end +1d'],
     [3, 'experiment use nope'],
     [2, 'verify missing'],
     [2, 'token issue'],
     [2, 'token issue --key missing --issuer https://svc.example.org'],
     [2, 'token issue --key garbage --issuer https://svc.example.org'],
-    [2, 'help nonsense'],
-    [2, 'help token nonsense'],
     [3, `show ${UNKNOWN}`],
     [3, `update ${UNKNOWN} --extend 1h`],
     [3, `delete --yes ${UNKNOWN}`],
@@ -291,13 +258,10 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
   };
 
   test.each([
-    ['project list', 0],
     ['project show', 0],
     ['experiment list', 0],
     ['experiment show', 0],
     ['experiment create new --end +1d', 0],
-    ['experiment show nope', 3],
-    ['experiment token', 9],
     ['project token', 6],
     // A service whose description can't be had, and whose list is refused, has none.
     ['list', 0],
@@ -313,21 +277,6 @@ describe('row 7: text from a service or a token is escaped before it reaches a t
     expect(result.stderr).not.toMatch(OBEYED);
     expect(result.stdout + result.stderr).toMatch(/\S/);
   });
-
-  test.each(['list', 'list --all', 'list --mine', 'list --timeline', 'list --ics', 'delete --all --yes'])(
-    '%s, of an experiment without reservations',
-    async (command) => {
-      const empty: Fetch = async (request) =>
-        request.method === 'GET' && request.url.includes('/connectivity?')
-          ? json({ items: [], nextCursor: null })
-          : hostile(request);
-      const { stdout, stderr } = await answering(empty).run(OFFLINE, ...command.split(' '));
-      // A calendar's lines end with both.
-      expect(stdout.replaceAll('\r\n', '\n')).not.toMatch(OBEYED);
-      expect(stderr).not.toMatch(OBEYED);
-      expect(stdout + stderr).toMatch(/\S/);
-    },
-  );
 
   const claims = { [EVIL]: EVIL, iss: EVIL, list: [EVIL], exp: 1e300, iat: -1 };
   const verify = [OFFLINE, 'verify', '--jwks', 'k'];
@@ -407,10 +356,7 @@ describe('row 28: verify fails when it checked nothing', () => {
 
   /** What is verified, the key set and more flags. */
   test.each<[string, string, string | undefined, string[], number]>([
-    ['nothing', '', undefined, [], 9],
     ['a line end', '\n', undefined, [], 9],
-    ['garbage', 'garbage', undefined, [], 9],
-    ['JSON', '{}', undefined, [], 9],
     ['keys that can’t be had', token, undefined, PORTAL, 7],
     ['an issuer that nobody trusts', token, undefined, [], 9],
     ['an empty key set', token, keys(), [], 9],
@@ -442,28 +388,15 @@ describe('row 28: verify fails when it checked nothing', () => {
   });
 });
 
-describe('the failure is always reported', () => {
-  test('a connection that can’t be closed does not hide the failure', async () => {
-    const broken = () => {
-      throw new Failure('state_unusable', 'The folder is closed.');
-    };
-    const connection = { fetch: broken, userToken: tokenOf(broken), close: broken };
-    const world = commandWorld(connection, { connect: async () => connection });
-    const { exitCode, stderr } = await world.run(OFFLINE, '--json', 'list');
-    expect(exitCode).toBe(2);
-    expect(JSON.parse(stderr)).toMatchObject({ error: { code: 'state_unusable' } });
-  });
-
-  test('a defect is exit 1, and says what to do', async () => {
-    const connect = async (): Promise<never> => {
-      throw new TypeError('x is undefined');
-    };
-    const world = answering(async () => json({}), undefined, { connect });
-    const { exitCode, stdout, stderr } = await world.run(OFFLINE, 'list');
-    expect([exitCode, stdout]).toEqual([1, '']);
-    expect(stderr).toContain('--debug');
-    expect(stderr).not.toContain(' at ');
-  });
+test('a defect is exit 1, and says what to do', async () => {
+  const connect = async (): Promise<never> => {
+    throw new TypeError('x is undefined');
+  };
+  const world = answering(async () => json({}), undefined, { connect });
+  const { exitCode, stdout, stderr } = await world.run(OFFLINE, 'list');
+  expect([exitCode, stdout]).toEqual([1, '']);
+  expect(stderr).toContain('--debug');
+  expect(stderr).not.toContain(' at ');
 });
 
 describe('row 45: the advised command names the same services as the failed one', () => {
@@ -483,43 +416,6 @@ describe('row 45: the advised command names the same services as the failed one'
     expect(exitCode).toBe(2);
     expect(stderr).toContain(`  try: ${fix}\n`);
   });
-
-  test.each(['--json show X', 'show X --json', 'show --debug --json X', 'delete --reason --json y X'])(
-    '%s prints an error object',
-    async (line) => {
-      const world = commandWorld(NO_SERVICE);
-      expect(reportOf(await world.run(...line.split(' '))).code).toBe('usage');
-    },
-  );
-});
-
-test('the ledger knows a reservation’s experiment: show, update and delete need no --experiment', async () => {
-  const world = await offline();
-  await world.run(OFFLINE, 'experiment', 'create', 'second', '--end', '+1d');
-  const ids: string[] = [];
-  for (const name of ['demo', 'second'])
-    ids.push((await world.json('--experiment', name, ...LINK)).reservation.id);
-  expect((await world.run(OFFLINE, 'list')).exitCode).toBe(2);
-  for (const id of ids) {
-    expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(0);
-    expect((await world.run(OFFLINE, 'update', id, '--bandwidth', '2G')).exitCode).toBe(0);
-  }
-  expect((await world.report('show', ids[0] ?? '', '--experiment', 'second')).exitCode).not.toBe(0);
-  expect((await world.run(OFFLINE, 'delete', '--yes', ...ids)).exitCode).toBe(0);
-  for (const id of ids) expect((await world.run(OFFLINE, 'show', id)).exitCode).toBe(3);
-});
-
-test.each<[string, string]>([
-  [
-    `reserve be-gent1 pl-poznan1 --bandwidth 1G --start ${new Date(NOW - 3_600_000).toISOString()} --end +2h`,
-    '--start-now',
-  ],
-  // As long as the experiment lasts.
-  ['reserve be-gent1 pl-poznan1 --bandwidth 1G --start-now --for 91d', '--start-now --end 2027-01-30T12:00Z'],
-  ['experiment create third --end +1000d', 'slices-conn --offline project show'],
-  ['experiment create demo --end +1d', 'slices-conn --offline experiment list'],
-])('a refusal of a date says what to type next: %s: %s', async (line, fix) => {
-  expect((await (await offline()).report(...line.split(' '))).fix).toContain(fix);
 });
 
 test.each([LINK, ['list']])(

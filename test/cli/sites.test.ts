@@ -3,9 +3,8 @@ import { SITES } from '../../src/contract/links.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { json } from '../client/replies.ts';
 import { reportOf } from '../e2e/command.ts';
-import { commandWorld, connectionTo, offlineWorld } from '../fixtures/command-world.ts';
+import { commandWorld, connectionTo } from '../fixtures/command-world.ts';
 import { atEndOfFile } from '../fixtures/end-of-file.ts';
-import { recordedStream } from '../fixtures/recorded-stream.ts';
 import { smallTopology } from '../fixtures/service.ts';
 import { NOW } from '../fixtures/tokens.ts';
 
@@ -71,15 +70,4 @@ test('a service that tells neither sites nor links: the built-in sites, and a no
   const items = SITES.map((site) => ({ site }));
   expect(JSON.parse(stdout)).toEqual({ items, links: null, source: 'built-in' });
   expect(stderr).toContain('does not tell');
-});
-
-test('on a terminal nothing is cut, in the middle of a link neither', async () => {
-  const stdout = recordedStream(60);
-  const world = await offlineWorld({ stdout });
-  await world.run('--offline', 'sites');
-  await world.server.close();
-  const lines = stdout.text.split('\n');
-  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(60);
-  expect(stdout.text.match(/\([\d.]+ Gbps\)/g)).toHaveLength(24);
-  for (const line of lines.slice(1, -1)) expect(line).toMatch(/Gbps\),?$/);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Processes } from '../../src/cli/context.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
@@ -29,6 +29,10 @@ async function scene(held: Held) {
       onStop: (tell) => {
         tellStop = tell;
       },
+      ask: () => {
+        arrived?.();
+        return new Promise(() => undefined);
+      },
     },
   );
   const { stdout } = await world.run('--offline', '--json', ...LINK);
@@ -50,27 +54,10 @@ async function scene(held: Held) {
 }
 
 test('Ctrl-C at a question: exit 130, nothing was changed, and no word of a defect', async () => {
-  const server = await createReferenceServer({ now: () => NOW });
-  onTestFinished(() => server.close());
-  const stderr = recordedStream();
-  let tellStop: TellStop | undefined;
-  const question = Promise.withResolvers<void>();
-  const world = commandWorld(connectionTo(server), {
-    stderr,
-    onStop: (tell) => {
-      tellStop = tell;
-    },
-    ask: () => {
-      question.resolve();
-      return new Promise(() => undefined);
-    },
+  const { stopped } = await scene('POST');
+  expect(await stopped('interrupted', 'delete', '--all')).toMatchObject({
+    ...{ exitCode: 130, stderr: 'error: Interrupted.\n  why: Nothing was changed.\n' },
   });
-  await world.run('--offline', ...LINK);
-  const before = stderr.text.length;
-  void world.run('--offline', 'delete', '--all');
-  await question.promise;
-  expect(tellStop?.('interrupted')).toBe(130);
-  expect(stderr.text.slice(before)).toBe('error: Interrupted.\n  why: Nothing was changed.\n');
 });
 
 describe('row 44: a command that is stopped while it waits for an answer', () => {

@@ -45,26 +45,6 @@ test('the id of a reservation is no file: it leads to show', async () => {
   });
 });
 
-test('one that this machine has changed is 9; the proof of the change verifies', async () => {
-  const { run, verify, after, id } = await machine();
-  after(0.5);
-  await run('update', 'kth', '--bandwidth', '2G');
-  const report = reportOf(await verify());
-  expect(report).toMatchObject({ exitCode: 9, standing: 'deleted_or_replaced' });
-  expect(report.fix).toBe(`slices-conn --offline show ${id}`);
-  await run('show', 'kth', '--save', 'link.jwt', '--yes');
-  expect((await verify()).exitCode).toBe(0);
-});
-
-test('one that has ended is 9, and says that it was real, and what accepts it', async () => {
-  const { verify, after } = await machine();
-  after(2.1);
-  const report = reportOf(await verify());
-  expect(report).toMatchObject({ code: 'unverified', exitCode: 9, standing: 'ended' });
-  expect(report.why).toContain(`signed by ${ISSUER}`);
-  expect(report.fix).toMatch(/ --ended$/);
-});
-
 describe('several tokens are a row each', () => {
   test.each<[string, string[], number, (boolean | string)[]]>([
     ['all hold', ['link.jwt', 'again.jwt'], 0, [true, true]],
@@ -94,12 +74,6 @@ describe('several tokens are a row each', () => {
   });
 });
 
-test('where no key set can be had it could not be verified: 7', async () => {
-  const { verify, leave } = await machine();
-  leave();
-  expect(reportOf(await verify())).toMatchObject({ code: 'keys_unreachable', exitCode: 7, retryable: true });
-});
-
 test('over the network another person’s machine asks the service, and says of when its answer is', async () => {
   const { server, answer, now, world, after } = await machine({ baseUrl: LOCAL, flags: [] });
   const other = commandWorld(connectionTo(server, answer), { now });
@@ -110,18 +84,6 @@ test('over the network another person’s machine asks the service, and says of 
   expect(JSON.parse(stdout)).toMatchObject({ verified: true, standing: 'stands', as_of });
   after(24 / 3600);
   expect((await other.run('verify', 'link.jwt')).stdout).toContain('valid, as of 12 s ago');
-});
-
-test('what is advised for the proof of another service is not about the profile’s own', async () => {
-  const { run, world, server, now } = await machine({ baseUrl: LOCAL, flags: [] });
-  await run('update', 'kth', '--bandwidth', '2G');
-  const other = commandWorld(connectionTo(server), {
-    now,
-    variables: { SLICES_CONN_BASE_URL: 'https://elsewhere.example.org' },
-  });
-  other.files.set('link.jwt', world.files.get('link.jwt') ?? '');
-  const report = reportOf(await other.run('verify', 'link.jwt', '--issuer', LOCAL, '--json'));
-  expect([report.standing, report.fix]).toEqual(['deleted_or_replaced', null]);
 });
 
 test('a proof with its key beside it needs no service: the thumbprint says which key counts', async () => {

@@ -27,12 +27,6 @@ test.each<[string, Partial<Parts>, Changes, string[]]>([
   ['the user token of x y', { userToken: { origin: 'command', where: 'x y', get: never } }, {}, ['sites']],
   [`the experiment token of ${STUCK.where}`, { fetch: keys, experimentToken: STUCK }, {}, ['list']],
   [
-    `the experiment token of ${STUCK.where}`,
-    { fetch: keys, experimentTokenFrom: () => STUCK },
-    {},
-    ['--experiment', 'demo', 'list'],
-  ],
-  [
     'the list of what this machine asked for',
     { fetch: keys, experimentToken: { ...token, get: async () => new Secret('token') } },
     { openLedger: never },

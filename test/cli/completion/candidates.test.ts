@@ -179,16 +179,12 @@ describe('of what is known elsewhere', () => {
 
 test.each<[string, object]>([
   ['show ', {}],
-  ['--offline show ', { offline: true }],
   ['show --offline ', { offline: true }],
-  ['--profile x show ', { profile: 'x' }],
   ['show --profile=x ', { profile: 'x' }],
   ['--profile x --profile y show ', { profile: 'y' }],
   ['--experiment demo --project p show ', { experiment: 'demo', project: 'p' }],
   ['--ca-file ca.pem show ', { caFile: 'ca.pem' }],
-  ['--json --timeout 5 show ', {}],
   ['show -- --offline ', {}],
-  ['show --profile ', {}],
 ])('the services in %j', (line, services) => {
   expect(servicesIn(lineAt(line))).toEqual(services);
 });

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { json } from '../../client/replies.ts';
-import { reportOf } from '../../e2e/command.ts';
 import { commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { atEndOfFile } from '../../fixtures/end-of-file.ts';
 import { NOW } from '../../fixtures/tokens.ts';
@@ -38,12 +37,4 @@ test.each([
   if (names.length > 0) return;
   const shown = await run('--offline', 'experiment', 'list', ...flags);
   expect(shown.stdout).toBe('You are not in any experiment of this project.\n');
-});
-
-test.each([
-  ['experiment', 'list'],
-  ['list', '--all-experiments'],
-])('%s %s of an unknown project is 3', async (...words) => {
-  const report = reportOf(await run('--offline', '--json', ...words, '--project', 'nope'));
-  expect(report).toMatchObject({ code: 'not_found', exitCode: 3 });
 });

@@ -1,14 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Processes } from '../../../src/cli/context.ts';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
-import { reportOf } from '../../e2e/command.ts';
-import { SERVER_CERTIFICATE } from '../../fixtures/certificates.ts';
 import { commandWorld, NO_ENVIRONMENT } from '../../fixtures/command-world.ts';
-import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -32,15 +28,14 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
   const asked: string[] = [];
   const accessToken = new Secret('access');
   const tokens = { accessToken, refreshToken: undefined, expiresAt: undefined };
-  /** What goes wrong, and what is called when a login has come so far that it can be stopped. */
-  const faults: { service?: Failure; login?: Failure | undefined; stop?: () => void } = {};
+  /** What goes wrong. */
+  const faults: { login?: Failure | undefined } = {};
   const kept = (): object => {
     const file = join(config, 'config.json');
     return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
   };
   const connection: Connection = {
     fetch: async ({ url }) => {
-      if (faults.service) throw faults.service;
       const isAsked = url.endsWith('/.well-known/oauth-protected-resource') && metadata.now !== undefined;
       return isAsked ? Response.json(metadata.now) : new Response(null, { status: 404 });
     },
@@ -54,14 +49,12 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
           verificationUriComplete: undefined,
           wait: async () => {
             if (faults.login) throw faults.login;
-            faults.stop?.();
             return tokens;
           },
         };
       },
       keep: async () => undefined,
       read: () => {
-        if ('profile' in kept()) faults.stop?.();
         const times = { issuedAt: NOW, loggedInAt: NOW, expiresAt: NOW + 600_000 };
         return { accessToken, ...times, portalTokens: {} };
       },
@@ -70,7 +63,6 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
     close: async () => undefined,
   };
   const world = commandWorld(connection, { folders: { ...NO_ENVIRONMENT.folders, config }, variables });
-  world.files.set('/ca.pem', SERVER_CERTIFICATE);
   const run = (...args: string[]) => world.run('login', ...args);
   /** On a terminal, where a person answers so. */
   const answered = (answer: string | undefined, ...args: string[]) => {
@@ -80,21 +72,7 @@ function machine(metadata: { now: object | undefined }, variables: Record<string
     };
     return world.runIn({ ask }, 'login', ...args);
   };
-  /** What is told when the person stops a login: at the code, or once the profile is in use. */
-  const interrupted = async (...args: string[]): Promise<string> => {
-    const stderr = recordedStream();
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const onStop: Processes['onStop'] = (tell) => {
-      faults.stop = () => {
-        tell('interrupted');
-        resolve();
-      };
-    };
-    void world.runIn({ onStop, stderr }, 'login', ...args);
-    await promise;
-    return stderr.text.slice(stderr.text.indexOf('error: '));
-  };
-  return { started, asked, faults, run, answered, kept, interrupted };
+  return { started, asked, faults, run, answered, kept };
 }
 const NEW = { profile: 'conn.example.org', profiles: { 'conn.example.org': KEPT } };
 
@@ -137,22 +115,6 @@ describe('login ADDRESS', () => {
     expect([asked.length, kept()]).toEqual([1, NEW]);
   });
 
-  test.each<[string, string[], string]>([
-    ['at the code', [], 'Nothing was changed.'],
-    [
-      'at the code, after the profile was saved',
-      ['conn.example.org', '--yes'],
-      'Profile conn.example.org was saved, and is not in use.',
-    ],
-    [
-      'after the official login',
-      ['conn.example.org', '--with-slices'],
-      'Profile slices was saved, and is in use.',
-    ],
-  ])('stopped %s: what was changed is said, once', async (_, args, why) => {
-    expect(await machine({ now: NAMED }).interrupted(...args)).toBe(`error: Interrupted.\n  why: ${why}\n`);
-  });
-
   test('takes the profile that is there: what the service names later is told, and changes nothing (THREATS.md 148)', async () => {
     const metadata: { now: object | undefined } = { now: NAMED };
     const { kept, run, started } = machine(metadata);
@@ -165,20 +127,6 @@ describe('login ADDRESS', () => {
     metadata.now = undefined;
     expect((await run('conn.example.org')).exitCode).toBe(0);
     expect([exitCode, kept(), started]).toEqual([0, NEW, ['login', 'login', 'login', 'login']]);
-  });
-
-  test('advises no look at a profile that there is not', async () => {
-    const { faults, run } = machine({ now: undefined });
-    const why = 'Its certificate is from an authority that is not known here: --ca-file FILE.';
-    faults.service = new Failure('network', 'No.', { why, fix: 'slices-conn profile show conn.example.org' });
-    const report = reportOf(await run('--json', 'conn.example.org', '--yes'));
-    expect(report).toMatchObject({ exitCode: 7, why: expect.stringContaining('--ca-file'), fix: null });
-  });
-
-  test('keeps --ca-file with the profile', async () => {
-    const { kept, run } = machine({ now: NAMED });
-    expect((await run('conn.example.org', '--yes', '--ca-file', '/ca.pem')).exitCode).toBe(0);
-    expect(kept()).toMatchObject({ profiles: { 'conn.example.org': { ...KEPT, caFile: '/ca.pem' } } });
   });
 
   test.each<[string[], Record<string, string>]>([

@@ -242,11 +242,6 @@ describe('what is wrong is told with file, line and column', () => {
     expect(errorsOf(text)).toEqual([typeof error === 'string' ? `demo.yaml:${error}` : error]);
   });
 
-  it('more than 64 reservations, of which some may exist already', () => {
-    const aliases = Array.from({ length: 99 }, (_, at) => `a${at + 1}: *a`);
-    expect(read(file('a0: &a {LINK, WHEN}', ...aliases)).reservations).toHaveLength(100);
-  });
-
   it('4,000 aliases, which take no longer than as many words (THREATS.md 109)', () => {
     const keys = (key: string): string => file('&a a:', ...Array.from({ length: 4000 }, () => `  ${key}: 1`));
     const timeOf = (text: string): number => {

@@ -37,18 +37,6 @@ const items = parts(
   ] as const),
 );
 
-test('filled up to what is free throughout, shaded up to what is free at best; hours, VLANs and the zone', () => {
-  expect(
-    draw([{ link, items }]),
-  ).toBe(` 10 Gbps ┤███████████░░░░░░░                                  ░▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃▃
-  5 Gbps ┤███████████▄▄▄▄▄▄░     ░░░░░░░                      ░█████████████████
-         ┤█████████████████░     ░░░░░░░▁▁▁▁▁▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇█████████████████
-         └┬────────────────┬─────────────────┬────────────────┬─────────────────
-          Mon 23 Nov       06:00             12:00            18:00
- █ free throughout   ░ for part of the column   994 VLANs   Europe/Brussels
-`);
-});
-
 test.each([30, 40, 50, 60, 80, 120, 200, 300])('no line is longer than %i columns', (width) => {
   const routes = [['be-gent1', 'pl-poznan1', 'hu-sztaki', 'gr-uth', 'se-kth']];
   for (const ascii of [false, true]) {
@@ -57,27 +45,6 @@ test.each([30, 40, 50, 60, 80, 120, 200, 300])('no line is longer than %i column
     for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(Math.min(width, 200));
     if (ascii) expect(text.replaceAll('–', '-')).toMatch(/^[\x00-\x7f]*$/);
   }
-});
-
-test.each([
-  [60, 50],
-  [80, 70],
-  [200, 190],
-  [500, 190],
-  [10, 20],
-])('%i columns of a terminal are %i of time', (width, columns) => {
-  expect(chartColumns(width)).toBe(columns);
-});
-
-test('several links have a title each, with their VLANs; the axes are below each other', () => {
-  const other = { link: { ...link, site2: 'pl-poznan1', bandwidth: 2488 }, items: parts([0, 24, 2488]) };
-  const text = draw([{ link, items }, other]);
-  expect(text.match(/^be-gent1 – .*$/gm)).toEqual([
-    'be-gent1 – se-kth  994 VLANs',
-    'be-gent1 – pl-poznan1  996 VLANs',
-  ]);
-  expect(new Set(text.split('\n').map((line) => line.indexOf('┤')))).toEqual(new Set([-1, 11]));
-  expect(text).toMatch(/\n\n █ free throughout {3}░ for part of the column {3}Europe\/Brussels\n$/);
 });
 
 test('now is marked inside the window only', () => {
@@ -90,12 +57,6 @@ test('a time without a VLAN is marked, and told', () => {
   const text = draw([{ link, items: parts([0, 12, 10_000], [12, 24, 10_000, 10_000, 0]) }]);
   expect(text).toMatch(/└┬[─┬]{34}×{35}\n/);
   expect(text).toContain('× no VLAN free   0 VLANs');
-});
-
-test('the picture is green, the axis is faint, and the legend shows both', () => {
-  const text = draw([{ link, items }], { level: 1 });
-  expect(text).toContain('\u001b[2m┤\u001b[22m\u001b[32m█');
-  expect(text).toContain(' \u001b[32m█\u001b[39m free throughout   \u001b[32m░\u001b[39m for part');
 });
 
 test('whatever parts it is given, each column shows the least and the most that is free in it', () => {

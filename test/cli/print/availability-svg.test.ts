@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { AvailabilityView } from '../../../src/cli/print/availability-chart.ts';
 import { availabilitySvg } from '../../../src/cli/print/availability-svg.ts';
-import { DAY, HOUR, LINK as link, MIDNIGHT, parts } from './available-parts.ts';
+import { DAY, LINK as link, MIDNIGHT, parts } from './available-parts.ts';
 
 const used = parts([0, 6, 10_000, 10_000, 1000], [6, 12, 10_000, 10_000, 999], [12, 24, 2500, 5000, 998]);
 const view: AvailabilityView = {
@@ -49,11 +49,6 @@ test('well-formed, with title, description, period, zone, units and a legend', (
   }
 });
 
-test('one outline for each of both areas, equal neighbours joined', () => {
-  const outlines = [...availabilitySvg(view).matchAll(/ d="([^"]*)"/g)].map(([, path]) => path);
-  expect(outlines).toEqual(['M0 150V0H350V75H700V150Z', 'M0 150V0H350V112.5H700V150Z']);
-});
-
 test('nothing from elsewhere, no script, colours for light and dark', () => {
   const svg = availabilitySvg(view);
   expect(svg.replace('http://www.w3.org/2000/svg', '')).not.toMatch(/https?:|href|@import|<script|on[a-z]+=/);
@@ -61,34 +56,6 @@ test('nothing from elsewhere, no script, colours for light and dark', () => {
     Array.from({ length: 2 }, () => '#availability-hatch'),
   );
   expect(svg).toContain('@media (prefers-color-scheme: dark)');
-});
-
-test('now is marked inside the window only; a time without a VLAN is marked', () => {
-  expect(availabilitySvg(view)).not.toContain('>now<');
-  expect(availabilitySvg({ ...view, now: MIDNIGHT + HOUR })).toContain('>now<');
-  expect(availabilitySvg(view)).not.toContain('no VLAN free');
-  const none = parts([0, 12, 10_000, 10_000, 1000], [12, 24, 10_000, 10_000, 0]);
-  const svg = availabilitySvg({ ...view, links: [{ link, items: none }] });
-  expect(svg).toContain('<rect class="none" x="350"');
-  expect(readXml(svg).text).toContain('at times no VLAN free');
-});
-
-test('several links: one below the other, each with its name', () => {
-  const other = { ...link, site2: 'pl-poznan1', bandwidth: 2488 };
-  const { text } = readXml(
-    availabilitySvg({ ...view, links: [...view.links, { link: other, items: used }] }),
-  );
-  expect(text).toContain('Free bandwidth, 2 links');
-  expect(text).toContain('be-gent1 – pl-poznan1');
-  expect(text).toContain('2.488 Gbps');
-});
-
-test('the routes on which that is free are named', () => {
-  const routes = ['pl-poznan1', 'fr-lille'].map((between) => ['be-gent1', between, 'se-kth']);
-  const height = (svg: string): number => Number(/ height="(\d+)"/.exec(svg)?.[1]);
-  const svg = availabilitySvg({ ...view, links: [{ link, items: used, routes }] });
-  for (const sites of routes) expect(readXml(svg).text).toContain(`route ${sites.join(' – ')}`);
-  expect(height(svg)).toBeGreaterThan(height(availabilitySvg(view)));
 });
 
 test('text of a service is escaped', () => {
@@ -99,10 +66,4 @@ test('text of a service is escaped', () => {
   expect(names).not.toContain('script');
   // Everything that XML 1.0 allows, and nothing that could turn text around.
   expect(text).toMatch(/^[\n\u0020-\u202d\u202f-\ud7ff\ue000-\ufffd]*$/);
-});
-
-test('a window of a millisecond has no number that is none', () => {
-  const window = { start: MIDNIGHT, end: MIDNIGHT + 1 };
-  const all = parts([0, 1 / HOUR, 5000, 5000, 3]);
-  expect(availabilitySvg({ ...view, window, links: [{ link, items: all }] })).not.toMatch(/NaN|Infinity/);
 });

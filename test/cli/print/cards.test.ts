@@ -4,7 +4,6 @@ import type { Connection } from '../../../src/session/login/connection.ts';
 import { json } from '../../client/replies.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { commandWorld, offlineWorld, tokenOf } from '../../fixtures/command-world.ts';
-import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { IDS, makeKey, makeToken } from '../../fixtures/tokens.ts';
 
@@ -87,17 +86,6 @@ test.each([['verify'], ['token', 'inspect']])(
   },
 );
 
-test('on a narrow terminal the names of experiments stay whole', async () => {
-  const stdout = recordedStream(60);
-  const world = await offlineWorld({ stdout });
-  const name = 'a-very-long-name-of-an-experiment-for-a-campaign';
-  await world.run('--offline', 'experiment', 'create', name, '--end', '+1d', '--quiet');
-  await world.run('--offline', '--color', 'never', 'experiment', 'list');
-  await world.server.close();
-  expect(stdout.text).toMatch(new RegExp(`^${name}\n  role +lead$`, 'm'));
-  expect(stdout.text).not.toContain('…');
-});
-
 describe('lists mark what the next command acts in', () => {
   const listed = async (command: string, variables: Record<string, string>) => {
     const config = temporaryFolder();
@@ -120,8 +108,6 @@ describe('lists mark what the next command acts in', () => {
   test.each([
     ['experiment list', {}, ['second']],
     ['experiment list --experiment demo', {}, ['demo']],
-    ['experiment list', { SLICES_CONN_EXPERIMENT: 'demo' }, ['demo']],
-    ['experiment list --experiment nowhere', {}, []],
     ['project list', {}, ['demo']],
     ['project list --project nowhere', {}, []],
   ])('%s, %j: %j', async (command, variables, expected) => {

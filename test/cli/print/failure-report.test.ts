@@ -55,28 +55,6 @@ test('timestamps are short times for people, the zone named once, and UTC for pr
   expect(object(late, [], { times }).message).toBe(late.message);
 });
 
-test('on a terminal sentences are broken between words; elsewhere they are one line', () => {
-  const long = new Failure('bandwidth_unavailable', 'Only a little of the bandwidth is free.', {
-    why: 'All of the rest of it was reserved before this.',
-    lines: ['plan.yaml:3:19: There is no site gent.', 'Lille: no.'],
-  });
-  const text = (stderr: ReturnType<typeof recordedStream>): string => {
-    told(long, [], { stderr });
-    return stderr.text.replace(/ {2}try: .*\n/, '');
-  };
-  expect(text(recordedStream(40)).split('\n')).toEqual([
-    'error: Only a little of the bandwidth is',
-    '       free.',
-    '  why: All of the rest of it was',
-    '       reserved before this.',
-    '    plan.yaml:3:19: There is no site',
-    '    gent.',
-    '    Lille: no.',
-    '',
-  ]);
-  expect(text(recordedStream())).toBe(text(recordedStream(80)));
-});
-
 test('what the service offers is numbered, in the zone of the person, in place of the next step', () => {
   const start = Date.parse('2026-12-01T14:00:00Z');
   const offer: Offer = {

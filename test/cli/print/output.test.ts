@@ -36,15 +36,6 @@ describe('a card', () => {
       ['experiment', 'demo'],
     ]);
 
-  test('breaks a long value between words on a terminal; a command stays whole', async () => {
-    const long = 'lead  of project demo, experiment demo/demo';
-    const command = 'slices-conn profile set here a=b c=d';
-    const lines = [['users', long] as const, ['use it', command] as const];
-    expect(await rendered((print) => print.card('x', lines), { columns: 40 })).toBe(
-      `x\n  users   lead  of project demo,\n          experiment demo/demo\n  use it  ${command}\n`,
-    );
-  });
-
   test('is a title and its lines, the labels in one column, on a narrow terminal too', async () => {
     const text = `Reserved x\n  id          ${IDS.reservation}\n  experiment  demo\n`;
     for (const columns of [undefined, 20]) expect(await rendered(card, { columns })).toBe(text);
@@ -63,15 +54,6 @@ describe('a table', () => {
     ['con_conn.example.org_1', 'active', 'fr-lille – fr-slices'],
   ];
   const table = (print: Printer) => print.table(head, rows);
-
-  test('has a head and rows, in columns that are two spaces apart', async () => {
-    expect((await rendered(table)).split('\n')).toEqual([
-      `${'ID'.padEnd(IDS.reservation.length)}  STATE      LINK`,
-      `${IDS.reservation}  scheduled  be-gent1 – pl-poznan1`,
-      `${'con_conn.example.org_1'.padEnd(IDS.reservation.length)}  active     fr-lille – fr-slices`,
-      '',
-    ]);
-  });
 
   test.each([200, 83, 80, 72, 70, 40, 10])(
     'on a terminal of %i columns ids stay whole and the rest is cut',
@@ -134,16 +116,6 @@ describe('the stream that a text is printed on', () => {
     await output.result({}, () => 'result\n');
     output.text({}, 'text');
     expect([stdout.text, stderr.text]).toEqual(['result\ntext\n', quiet ? '' : 'notice\n']);
-  });
-
-  test('a narrow terminal gets a notice in lines broken between words, and a command whole', () => {
-    const stderr = recordedStream(20);
-    const output = open({ stderr });
-    output.notice('The service is asked again until it answers.');
-    output.notice('Type slices-conn profile list to see them all.');
-    expect(stderr.text).toBe(
-      'The service is asked\nagain until it\nanswers.\nType slices-conn profile list to see them all.\n',
-    );
   });
 
   test('row 7: a notice is one line, escaped', () => {

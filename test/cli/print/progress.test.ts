@@ -49,19 +49,6 @@ describe('progress', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test('loads nothing for short waits, however many', async () => {
-    const { line, progress } = terminal();
-    for (let count = 0; count < 5; count += 1) {
-      const { work, resolve } = openWork();
-      const answer = progress.during('a service', work);
-      await after(400);
-      resolve('done');
-      await answer;
-    }
-    await after(5000);
-    expect(line.opened).toBe(0);
-  });
-
   test('shows the first of several waits, until all have ended', async () => {
     const { line, progress } = terminal();
     const [outer, inner] = [openWork(), openWork()];
@@ -107,15 +94,5 @@ describe('progress', () => {
     expect(line.shown).toBe('the database (2 s)');
     work.resolve('');
     await Promise.all(answers);
-  });
-
-  test('a line that fails to open changes nothing, and neither does work that fails', async () => {
-    const open = () => Promise.reject(new Error('no such module'));
-    const { work, reject } = openWork();
-    const answer = new Progress(open, Date.now).during('a service', work);
-    await after(1000);
-    reject(new Error('away'));
-    await expect(answer).rejects.toThrow('away');
-    expect(vi.getTimerCount()).toBe(0);
   });
 });

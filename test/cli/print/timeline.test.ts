@@ -4,20 +4,18 @@ import { Printer } from '../../../src/cli/print/output.ts';
 import type { ListedIn } from '../../../src/cli/print/reservation-table.ts';
 import { timeline } from '../../../src/cli/print/timeline.ts';
 import type { ListedReservation } from '../../../src/session/reservations/joined-list.ts';
-import type { LedgerEntry } from '../../../src/session/reservations/ledger.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 
 const HOUR = 3_600_000;
 /** Sunday 2026-11-22, 12:00 in Brussels. */
 const NOW = Date.UTC(2026, 10, 22, 11);
 const demo = { id: 'exp_host_1', name: 'demo' };
-const second = { id: 'exp_host_2', name: 'second' };
 
 /** A reservation that this machine asked for, in hours from now. */
 function listed(
   state: ListedReservation['state'],
   [start, end]: readonly [number | null, number],
-  { site1 = 'be-gent1', site2 = 'pl-poznan1', bandwidth = 1000, experiment = demo, id = '' } = {},
+  { site1 = 'be-gent1', site2 = 'pl-poznan1', bandwidth = 1000, id = '' } = {},
 ): ListedIn {
   const period = { start: start === null ? ('now' as const) : NOW + start * HOUR, end: NOW + end * HOUR };
   const item: ListedReservation = {
@@ -28,7 +26,7 @@ function listed(
     requested: { site1, site2, bandwidth, ...period },
     entry: undefined,
   };
-  return { item, experiment };
+  return { item, experiment: demo };
 }
 
 const all = [
@@ -64,26 +62,6 @@ describe('a bar for each reservation over one axis', () => {
 `);
   });
 
-  test('on a terminal, with names where reservations have them', () => {
-    const [last] = all.slice(-1);
-    const requested = { ...last?.item.requested, name: 'gent' };
-    const named = { item: { ...last?.item, requested }, experiment: demo };
-    const lines = draw([...all.slice(0, -1), named as ListedIn], 80).split('\n');
-    expect(lines.slice(3, 6).map((line) => line.slice(0, 7))).toEqual(['0003  b', '0002  b', 'gent  b']);
-    expect(draw([named as ListedIn])).toContain(named.item.id);
-  });
-
-  test('narrow: without ids', () => {
-    expect(draw(all, 60)).toBe(`Experiment demo, times in Europe/Brussels
-                               Sat 21 Nov   Mon 23
-                                        ▼ now 12:00
-be-gent1–se-kth      500M   ░░░░░░░·····│···┊···········┊···
-be-gent1–pl-poznan1    1G   ···┊·····▓▓▓█████████·······┊···
-be-gent1–pl-poznan1  2.5G   ···┊········│···┊··▒▒▒▒▒▒▒▒▒▒▒▒▒
- ▓█ active   ▒ scheduled   ░ ended
-`);
-  });
-
   test('without a terminal: 80 columns, then full ids', () => {
     const [, , , first] = draw(all).split('\n');
     expect(first).toBe(
@@ -103,28 +81,10 @@ be-gent1–pl-poznan1  2.5G   ···┊········│···┊··▒▒▒
   });
 });
 
-test('links with long names give way to ids', () => {
-  const site1 = 'a'.repeat(40);
-  const text = draw([...all, listed('active', [0, 1], { site1, id: 'con_host_00000004' })], 60);
-  expect(text).toMatch(/^0004 {4}1G {3}/m);
-});
-
 test('names that a ledger has are escaped, and measured afterwards', () => {
   const text = draw([listed('active', [0, 1], { site1: 'a\u001b[31m', id: 'con_host_00000004' })], 80);
   expect(text).toContain('a\\u001b[31m–pl-poznan1');
   for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
-});
-
-test('several experiments have a heading each, whatever is known of their names', () => {
-  const items = [
-    listed('scheduled', [1, 2], { id: 'con_host_00000001', experiment: second }),
-    listed('active', [0, 4], { id: 'con_host_00000002', experiment: { id: demo.id, name: 'old' } }),
-  ];
-  const experiments = [demo, second, { id: 'exp_host_3', name: 'empty' }];
-  const lines = draw(items, 80, { experiments });
-  expect(lines.split('\n').map((line) => line.split(' ')[0])).toEqual([
-    ...['3', '', '', 'demo', '0002', 'second', '0001', '', ''],
-  ]);
 });
 
 test('deleted and unknown ones too; one whose period nobody knows has no bar', () => {
@@ -134,16 +94,6 @@ test('deleted and unknown ones too; one whose period nobody knows has no bar', (
   expect(text).toContain('???');
   expect(text.match(/^[^×?]+[·│┊]$/gm)).toHaveLength(1);
   expect(text).toMatch(/ × deleted {3}\? unknown\n$/);
-});
-
-test('one that was asked for at once began when it was asked for', () => {
-  const { item, experiment } = listed('active', [null, 6]);
-  const beganAt = NOW - 6 * HOUR;
-  const entry: LedgerEntry = {
-    ...{ experiment: demo.id, key: 'key', asked: 'reserve', askedAt: beganAt, beganAt, outcome: 'booked' },
-    ...{ requested: null, pending: null, id: undefined, reservation: undefined, token: undefined },
-  };
-  expect(draw([{ item: { ...item, entry }, experiment }], 80)).toMatch(/▓{10,}█{10,}/);
 });
 
 test('the axis is the period that was asked for, and bars are cut where it ends', () => {
@@ -156,11 +106,6 @@ test('the axis is the period that was asked for, and bars are cut where it ends'
   expect(lines(25, 35)).toEqual(['·'.repeat(32), `${'█'.repeat(16)}${'·'.repeat(16)}`, '▒'.repeat(32)]);
   const later = draw(all, 60, { span: { start: NOW + HOUR } });
   expect(later).not.toMatch(/now|│/);
-});
-
-test('the present is named on the side where there is room', () => {
-  expect(draw([listed('ended', [-30, -1])], 80)).toMatch(/ now 12:00 ▼\n/);
-  expect(draw([listed('scheduled', [1, 30])], 80)).toMatch(/ ▼ now 12:00\n/);
 });
 
 test.each([60, 80, 120, 200])('no line is longer than %i columns, at a glance and in colour', (columns) => {

@@ -86,10 +86,6 @@ describe('several assignments at once', () => {
     });
   });
 
-  test.each(KEY_NAMES)('%s can be unset', (key) => {
-    expect(parseAssignments([`${key}=`])).toEqual({ set: {}, unset: [key] });
-  });
-
   test.each([[['project=a', 'project=b']], [['project=', 'project=b']], [['project=a', 'project=']]])(
     '%j is refused, because it assigns a key twice',
     async (words) => {

@@ -6,6 +6,7 @@ import { createReferenceServer, type ReferenceServer } from '../../../src/refere
 import { claimedSubject } from '../../../src/tokens/claimed.ts';
 import { type Changes, type CommandWorld, commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
+import { person } from '../person.ts';
 
 const OFFLINE = '--offline';
 const LINK = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
@@ -62,11 +63,7 @@ describe('delete --as-administrator', () => {
     [false, 0, true],
     [undefined, 2, true],
   ])('asks first and names the owner: %s', async (answer, exitCode, stays) => {
-    const questions: string[] = [];
-    const ask = async (question: string): Promise<string> => {
-      questions.push(question);
-      return answer ? 'y' : '';
-    };
+    const { ask, questions } = person(answer ? 'y' : '');
     const run = as('viewer', answer === undefined ? {} : { ask });
     const result = await run(...given('--reason', "the job's gone"));
     expect([result.exitCode, await isThere()]).toEqual([exitCode, stays]);
@@ -106,13 +103,6 @@ describe('delete --as-administrator', () => {
       exitCode: 3,
       stderr: `error: An administrator gives the whole id of a reservation.\n  why: No reservation of yours is named ${part} or has it in its id. The ids of all are in the audit of the server.\n  try: slices-conn serve audit\n`,
     });
-  });
-
-  test('deletes none of several reservations when one of them does not exist', async () => {
-    const gone = `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
-    const { exitCode, stderr } = await as('viewer')(...given(gone, '--yes', '--reason', 'x'));
-    expect([exitCode, stderr]).toEqual([3, expect.stringContaining('2 of 2 reservations were not deleted')]);
-    expect(await isThere()).toBe(true);
   });
 });
 

@@ -1,22 +1,16 @@
 import fc from 'fast-check';
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ReferenceServer } from '../../../src/reference-server.ts';
 import { reportOf } from '../../e2e/command.ts';
 import { type CommandWorld, offlineWorld } from '../../fixtures/command-world.ts';
-import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 /** How many links are made; on each, four commands are typed. `PROVE_PASTED` asks for more, with another seed each time. */
 const { PROVE_PASTED } = process.env;
 const CASES = Number(PROVE_PASTED ?? 8);
 const SITES = ['be-gent1', 'se-kth'];
 
-let folder: string;
 let world: CommandWorld & { server: ReferenceServer };
 const run: CommandWorld['run'] = (...args) => world.run('--offline', ...args);
-
-beforeEach(() => {
-  folder = temporaryFolder();
-});
 
 const hours = (most: number) => fc.integer({ min: 1, max: most });
 const period = fc.record({ start: hours(12), lasting: hours(8), rate: hours(10) });
@@ -44,7 +38,7 @@ test('every alternative of a refused command, pasted, is accepted, and gives wha
       fc.array(period, { minLength: 1, maxLength: 4 }),
       fc.array(typed, { minLength: 4, maxLength: 4 }),
       async (taken, commands) => {
-        world = await offlineWorld({ folders: { config: folder, state: folder, cache: folder } });
+        world = await offlineWorld();
         for (const { start, lasting, rate } of taken) {
           const flags = ['--bandwidth', `${rate}G`, '--start', `+${start}h`, '--for', `${lasting}h`];
           await run('reserve', ...SITES, ...flags);

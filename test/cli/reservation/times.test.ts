@@ -4,7 +4,6 @@ import { offlineWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
 const LINK = ['--offline', 'reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
-const HOUR = 3_600_000;
 
 /** Books with these flags. @returns what was printed */
 async function book(flags: string[], changes: Parameters<typeof offlineWorld>[0] = {}) {
@@ -42,17 +41,11 @@ describe('a time of day, at Sunday 12:00 UTC', () => {
     expect(stderr).toBe('TZ is "Mars/Base", which is not a time zone: times are in UTC.\n');
     expect(stdout).toContain('Sun 1 Nov 12:00 UTC (now)');
   });
-
-  test.each(['list', 'sites', 'status'])('--tz Mars %s: exit 2', async (word) => {
-    expect((await (await offlineWorld()).run(word, '--tz', 'Mars')).exitCode).toBe(2);
-  });
 });
 
 test.each<[string[], string]>([
   [['--start', '+2h', '--for', '90m'], 'from        Sun 1 Nov 14:00 UTC (in 2 h)'],
-  [['--start', '+90m', '--end', '+4h'], 'from        Sun 1 Nov 13:30 UTC (in 1 h 30 min)'],
   [['--start-now', '--for', '45m'], 'until       Sun 1 Nov 12:45 (in 45 min)'],
-  [['--start-now', '--end', '+3h'], 'until       Sun 1 Nov 15:00 (in 3 h)'],
 ])('a duration is repeated as typed, whatever time the answer took: %j', async (flags, line) => {
   let late = 0;
   const now = () => {
@@ -63,39 +56,12 @@ test.each<[string[], string]>([
   expect(stdout).toContain(line);
 });
 
-test('--start today --for 2h: the next step starts at once', async () => {
-  const { exitCode, stderr } = await book(['--start', 'today', '--for', '2h']);
-  expect([exitCode, stderr]).toEqual([6, expect.stringMatching(/try: .* --start-now --for 2h\n$/)]);
-});
-
-describe('--start-now --for 2h', () => {
-  const flags = ['--start-now', '--for', '2h', '--json'];
-
-  test.each([0, 4999])('lasts two hours where the request arrives %i ms later', async (late) => {
-    const { exitCode, stdout, stderr } = await book(flags, { now: () => NOW - late });
-    const { start_date, end_date } = JSON.parse(stdout).reservation;
-    expect(Date.parse(end_date) - Date.parse(start_date)).toBeGreaterThanOrEqual(2 * HOUR);
-    expect([exitCode, stderr]).toEqual([0, '']);
-  });
-
-  test('that arrives much later is shorter, and a warning says so', async () => {
-    const { exitCode, stderr } = await book(flags, { now: () => NOW - 15_000 });
-    expect(exitCode).toBe(0);
-    expect(stderr).toBe('Warning: the reservation is 10 s shorter than the 2 h that were asked for.\n');
-  });
-
-  test('ends with its experiment at the latest', async () => {
-    const world = await offlineWorld();
-    await world.run('--offline', 'experiment', 'create', 'short', '--end', '+2h');
-    const { stdout } = await world.run(...LINK, ...flags, '--experiment', 'short');
-    expect(JSON.parse(stdout).reservation.end_date).toBe(new Date(NOW + 2 * HOUR).toISOString());
-  });
-});
-
-test('an error shows local times to people, and UTC to programs', async () => {
-  const late = ['--start', '+1h', '--end', '+1000d', '--tz', 'Europe/Brussels'];
-  expect((await book(late)).stderr).toMatch(
-    /^error: The end, Sat 28 Jul 2029 14:00 Europe\/Brussels, is after/,
-  );
-  expect(reportOf(await book([...late, '--json'])).message).toContain('2029-07-28T12:00:00.000Z');
+test.each([
+  [4999, 7_200_000, ''],
+  [15_000, 7_190_000, 'Warning: the reservation is 10 s shorter than the 2 h that were asked for.\n'],
+])('--start-now --for 2h whose request arrives %i ms later', async (late, least, warning) => {
+  const { stdout, stderr } = await book(['--start-now', '--for', '2h', '--json'], { now: () => NOW - late });
+  const { start_date, end_date } = JSON.parse(stdout).reservation;
+  expect(Date.parse(end_date) - Date.parse(start_date)).toBeGreaterThanOrEqual(least);
+  expect(stderr).toBe(warning);
 });

@@ -1,11 +1,9 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { Clock, Processes } from '../../../src/cli/context.ts';
-import type { OpenProgressLine } from '../../../src/cli/print/progress.ts';
-import { Failure } from '../../../src/contract/failure.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
-import { type Changes, commandWorld, tokenOf } from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, connectionTo } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 
@@ -14,21 +12,13 @@ const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 
 type Step = () => Promise<unknown>;
 
-/** How a scene is set up. */
-interface Setup {
-  /** Columns of the terminal; without it there is none. */
-  columns?: number;
-  /** The service has no list of reservations. */
-  withoutList?: boolean;
-  /** The ledger can't be used. */
-  withoutLedger?: boolean;
-}
-
 /**
  * A service and a machine with one clock. It stands still but for the pauses of `watch`, which last as long as they say. What
  * happens meanwhile is done at its time. When nothing is left to happen, the watch is stopped.
+ *
+ * @param columns of the terminal; without it there is none
  */
-async function scene({ columns, withoutList = false, withoutLedger = false }: Setup = {}) {
+async function scene({ columns }: { columns?: number } = {}) {
   let now = NOW;
   const server = await createReferenceServer({ now: () => now });
   onTestFinished(() => server.close());
@@ -53,21 +43,14 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
     }
     now = until;
   };
-  const connection = {
-    async fetch(request: Request): Promise<Response> {
-      const path = new URL(request.url).pathname;
-      if (isAway) throw Object.assign(new TypeError('fetch failed'), { code: 'ECONNREFUSED' });
-      // Its time does not pass by itself: what happens is found by looks.
-      if (path.endsWith('/events')) return new Response('', { status: 404 });
-      if (withoutList && request.method === 'GET' && path.endsWith('/connectivity')) {
-        return new Response('', { status: 405 });
-      }
-      if (request.method === 'GET' && path.includes('/connectivity')) looks.push((now - NOW) / 1000);
-      return server.fetch(request);
-    },
-    userToken: tokenOf(() => server.signIn('lead')),
-    close: async () => undefined,
-  };
+  const connection = connectionTo(server, async (request) => {
+    const path = new URL(request.url).pathname;
+    if (isAway) throw Object.assign(new TypeError('fetch failed'), { code: 'ECONNREFUSED' });
+    // Its time does not pass by itself: what happens is found by looks.
+    if (path.endsWith('/events')) return new Response('', { status: 404 });
+    if (request.method === 'GET' && path.includes('/connectivity')) looks.push((now - NOW) / 1000);
+    return server.fetch(request);
+  });
   const [stdout, stderr] = [recordedStream(columns), recordedStream(columns)];
   const ledger = await SqliteDatabase.open(':memory:', LEDGER_FORMAT);
   const machine: Changes = {
@@ -79,23 +62,14 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
   };
   const person = commandWorld(connection, machine);
   let tellStop: Parameters<Processes['onStop']>[0] | undefined;
-  const progressLine = vi.fn<OpenProgressLine>(async () => ({
-    start: () => undefined,
-    stop: () => undefined,
-  }));
-  const openLedger = async (): Promise<never> => {
-    throw new Failure('state_unusable', "The ledger can't be used.");
-  };
   const watcher = commandWorld(connection, {
     ...machine,
-    ...(withoutLedger ? { openLedger } : {}),
     sleep,
     stdout,
     stderr,
     onStop: (tell) => {
       tellStop = tell;
     },
-    ...(columns === undefined ? {} : { progressLine }),
   });
   const run = async (...args: string[]) => {
     const { exitCode, stdout: text, stderr: problem } = await person.run('--offline', ...args);
@@ -111,8 +85,6 @@ async function scene({ columns, withoutList = false, withoutLedger = false }: Se
     /** Does something so many minutes after the beginning; without a step the watch only goes on until then. */
     at: (minute: number, step: Step = async () => undefined): void =>
       void happening.push({ at: NOW + minute * MINUTE, step }),
-    /** What is drawn on the progress line. */
-    drawn: () => progressLine.mock.lastCall?.[0](),
     /** Ctrl-C. @returns the exit code, and all that was printed */
     interrupt: () => ({ exitCode: tellStop?.('interrupted'), stdout: stdout.text, stderr: stderr.text }),
     away: (is: boolean) => async () => {
@@ -167,18 +139,6 @@ describe('watch', () => {
     expect(Object.keys(JSON.parse(first))).toEqual(['event', 'at', 'reservation']);
   });
 
-  test('looks at least every 30 s', async () => {
-    const { reserve, looks, at, watch } = await scene();
-    await reserve('--start', '+100s', '--for', '2h');
-    at(5);
-    await watch('watch');
-    const gaps = looks.map((look, index) => look - (looks[index - 1] ?? look));
-    expect(Math.max(...gaps)).toBeLessThanOrEqual(30);
-    expect(looks).toContain(100);
-    // Two lists each time, and no more than a service can bear.
-    expect(looks.length).toBeLessThan(60);
-  });
-
   test('people: short times in their zone, which is named once, full ids, one row a line', async () => {
     const { run, reserve, at, watch } = await scene();
     const id = await reserve('--start', '+1m', '--end', '2026-11-01T12:13:00Z');
@@ -197,32 +157,6 @@ describe('watch', () => {
       'Sun 1 Nov 13:02  ending soon  ID  be-gent1 – pl-poznan1, 2 Gbps, 13:01 to 13:05 (in 3 min)',
       'Sun 1 Nov 13:02  deleted      ID  be-gent1 – pl-poznan1, 2 Gbps, 13:01 to 13:05',
     ]);
-  });
-
-  test('a terminal of 60 columns: what is watched and since when, then short ids, in two lines', async () => {
-    const { reserve, at, watch } = await scene({ columns: 60 });
-    const id = await reserve('--start', '+1m', '--for', '12m');
-    at(4);
-    const { stdout, stderr } = await watch('watch', '--color', 'never');
-    expect(stderr.replaceAll('\n', ' ').trim()).toBe(
-      'Watching experiment demo (1 reservation now) since Sun 1 Nov 12:00 UTC. Ctrl-C stops.',
-    );
-    expect(linesOf(stdout, id)).toEqual([
-      '1 Nov 12:01  started      SHORT',
-      '    be-gent1 – pl-poznan1, 1 Gbps, 12:01 to 12:13',
-      '1 Nov 12:03  ending soon  SHORT',
-      '    be-gent1 – pl-poznan1, 1 Gbps, 12:01 to 12:13 (in 10 min)',
-    ]);
-  });
-
-  test.each([
-    [undefined, /^Sun 1 Nov 12:01 UTC {2}started {6}con_\S+ {2}nightly {2}be-gent1 – pl-poznan1, /],
-    [120, /^1 Nov 12:01 {2}started {6}nightly {2}be-gent1 – pl-poznan1, /],
-  ])('a reservation with a name is called by it (terminal of %s columns)', async (columns, line) => {
-    const { reserve, at, watch } = await scene(columns === undefined ? {} : { columns });
-    await reserve('--start', '+1m', '--for', '2h', '--name', 'nightly');
-    at(2);
-    expect((await watch('watch', 'nightly', '--color', 'never')).stdout).toMatch(line);
   });
 
   test('a service that is away is said once; what happened meanwhile is told when it is back', async () => {
@@ -244,35 +178,6 @@ describe('watch', () => {
       expect.stringMatching(/ The service is asked again until it answers\.$/),
       'The service answers again.',
       '',
-    ]);
-  });
-
-  test('a service that is away from the beginning is a failure: exit 7', async () => {
-    const { away, watch } = await scene();
-    await away(true)();
-    expect(await watch('watch')).toMatchObject({ exitCode: 7, stdout: '' });
-  });
-
-  test('a ledger that can not be used is a warning, once', async () => {
-    const { reserve, at, watch } = await scene({ withoutLedger: true });
-    const id = await reserve('--start', '+1m', '--for', '1h');
-    at(2);
-    const { stdout, stderr } = await watch('watch', '--json');
-    expect(told(stdout)).toEqual([[1, 'started', id]]);
-    expect(stderr).toBe("warning: The ledger can't be used.\n");
-  });
-
-  test('a service without a list: what this machine asked for', async () => {
-    const { run, reserve, at, watch } = await scene({ withoutList: true });
-    const id = await reserve('--start', '+1m', '--for', '1h');
-    const other = await reserve('--start', '+2m', '--for', '1h');
-    at(1.1, () => run('delete', '--yes', other));
-    at(2);
-    const { stdout, stderr } = await watch('watch', '--json');
-    expect(stderr).toBe('');
-    expect(told(stdout)).toEqual([
-      [1, 'started', id],
-      [1.25, 'deleted', other],
     ]);
   });
 });
@@ -346,24 +251,6 @@ describe('reserve --wait', () => {
     });
   });
 
-  test('a link that starts at once is not waited for', async () => {
-    const { looks, watch } = await scene();
-    const { exitCode } = await watch(...LINK, '--start-now', '--for', '1h', '--wait', '0', '--json');
-    expect([exitCode, looks]).toEqual([0, []]);
-  });
-
-  test('a start that is put off is waited for; what is printed is as it is then', async () => {
-    const { run, at, watch } = await scene();
-    at(0.4, async () => {
-      const [{ reservation }] = JSON.parse(await run('list', '--json')).items;
-      await run('update', reservation.id, '--start', '+90s');
-    });
-    at(60);
-    const { exitCode, stdout } = await watch(...SOON, '--wait', '--json');
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout).reservation.start_date).toBe('2026-11-01T12:01:54.000Z');
-  });
-
   test('a reservation that is deleted meanwhile: exit 3', async () => {
     const { run, at, watch } = await scene();
     at(0.4, () => run('delete', '--all', '--yes'));
@@ -390,27 +277,6 @@ describe('reserve --wait', () => {
       fix: `slices-conn --offline watch ${reservation.id}`,
       maybeDone: false,
     });
-  });
-
-  test('a dry run has nothing to wait for: exit 2', async () => {
-    const { watch } = await scene();
-    expect(await watch(...SOON, '--wait', '--dry-run')).toMatchObject({
-      exitCode: 2,
-      stderr: "error: --dry-run and --wait can't be given together.\n",
-    });
-  });
-
-  test('a terminal shows what is waited for', async () => {
-    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
-    onTestFinished(() => void vi.useRealTimers());
-    const { drawn, at, watch } = await scene({ columns: 80 });
-    at(0.5, async () => {
-      await vi.advanceTimersByTimeAsync(1000);
-      expect(drawn()).toBe('the link to start at Sun 1 Nov 12:01 UTC (30 s)');
-    });
-    at(60);
-    expect.assertions(1);
-    await watch(...SOON, '--wait');
   });
 });
 

@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import { eventLine } from '../../../src/cli/serve/events.ts';
-import type { EventFields, ServeWith } from '../../../src/cli/serve/server.ts';
+import type { EventFields, ServerCommands, ServeWith } from '../../../src/cli/serve/server.ts';
 import { instant, sentence } from '../../../src/contract/said.ts';
 import type { RunningServer } from '../../../src/operate/serve.ts';
 import { commandWorld, NO_SERVICE, serverCommands } from '../../fixtures/command-world.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS, NOW } from '../../fixtures/tokens.ts';
+import { person } from '../person.ts';
 
 const BASE = 'http://127.0.0.1:4280';
 const BOOKED = {
@@ -58,26 +59,19 @@ test.each([
   [[], '/home/somebody/serve'],
   [['--data', '/var/lib/slices-conn'], '/var/lib/slices-conn'],
 ])('the commands for a server %j say on whose database they work', async (flags, database) => {
-  const questions: string[] = [];
-  const { run } = commandWorld(NO_SERVICE, {
-    ask: async (question) => {
-      questions.push(question);
-      return 'y';
-    },
-    server: serverCommands({
-      rotateKeys: async (_flags, confirm) => {
-        await confirm();
-        return [];
-      },
-      backUp: async () => ({ bytes: 1, reservations: 0 }),
-      readAudit: async () => false,
-    }),
-  });
-  for (const words of [['audit'], ['rotate-keys', '--retire-now'], ['backup', 'copy']]) {
+  const { ask, questions } = person('y');
+  const rotateKeys: ServerCommands['rotateKeys'] = async (_flags, confirm) => {
+    await confirm();
+    return [];
+  };
+  const backUp = async () => ({ bytes: 1, reservations: 0 });
+  const { run } = commandWorld(NO_SERVICE, { ask, server: serverCommands({ rotateKeys, backUp }) });
+  for (const words of [
+    ['rotate-keys', '--retire-now'],
+    ['backup', 'copy'],
+  ])
     expect(JSON.parse((await run('serve', ...words, ...flags, '--json')).stdout)).toMatchObject({ database });
-  }
   expect(questions).toEqual([expect.stringContaining(`every signing key of ${database} now?`)]);
-  expect((await run('serve', 'backup', 'copy', ...flags)).stdout).toContain(`  of      ${database}\n`);
 });
 
 test('on a terminal it says where it is, who can log in, where the data is, how to go on, and what happens', async () => {
@@ -123,25 +117,6 @@ test.each([
   const addresses = { connectivity: base, portal: `${base}/portal`, identity };
   const { stdout } = await serve([], { columns: 300, server: { addresses } });
   expect(/^ {2}use it +(.*)$/m.exec(stdout)?.[1]).toBe(command);
-});
-
-test.each([
-  ['--trust', 'https://idp.example.org'],
-  ['--ci-issuer', 'github'],
-])('%s: --ca-file is read, since keys are fetched', async (...issuer) => {
-  const { exitCode, stderr } = await serve([...issuer, '--ca-file', '/none.pem']);
-  expect(exitCode).not.toBe(0);
-  expect(stderr).toContain('/none.pem');
-});
-
-test('behind another address it says which port listens', async () => {
-  const { stdout } = await serve([], { columns: 100, server: { listen: '0.0.0.0:8080' } });
-  expect(stdout).toContain('\n  listens  at 0.0.0.0:8080\n');
-});
-
-test('many users are counted', async () => {
-  const users = Array.from({ length: 40 }, (_, index) => ({ name: `u${index}`, roles: [] }));
-  expect((await serve([], { columns: 100, server: { users } })).stdout).toContain('and 28 more');
 });
 
 const refusal = { method: 'POST', path: '/x', status: 422, code: 'bandwidth_unavailable' };

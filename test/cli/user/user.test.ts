@@ -1,13 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
-import type { Connection } from '../../../src/session/login/connection.ts';
-import {
-  type Changes,
-  commandWorld,
-  connectionTo,
-  offlineWorld,
-  tokenOf,
-} from '../../fixtures/command-world.ts';
+import { type Changes, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 describe('user', () => {
@@ -82,19 +75,5 @@ describe('user', () => {
     expect(await used({})).toMatchObject({ name: 'demo', from: 'profile', where: 'profile offline' });
     expect((await world.run('status')).stdout).toMatch(/^ +in use +demo, chosen by profile offline$/m);
     expect(await used({}, '--experiment', 'third')).toBeNull();
-  });
-
-  test('an opaque token names nobody', async () => {
-    const { server } = await offlineWorld();
-    const connection: Connection = {
-      fetch: async (request) => {
-        const headers = { authorization: `Bearer ${await server.signIn('viewer')}` };
-        return server.fetch(new Request(request.url, { headers }));
-      },
-      userToken: tokenOf(async () => 'opaque'),
-      close: async () => undefined,
-    };
-    const { stdout } = await commandWorld(connection).run('--offline', '--json', 'user', 'show');
-    expect(JSON.parse(stdout)).toMatchObject({ sub: null, name: null, roles: [{ role: 'viewer' }, {}] });
   });
 });
