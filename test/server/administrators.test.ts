@@ -187,10 +187,6 @@ describe('two issuers are trusted, and one name is used by both', () => {
     const caller = trusting.service.with({ authorization: `Bearer ${token}` });
     expect(outcome(await caller.read(IDS.reservation))).toBe(expected);
   });
-
-  test('an administrator must be named with an issuer', async () => {
-    await expect(openTrusting({}, { administrators: [IDS.user] })).rejects.toThrow('of several issuers');
-  });
 });
 
 test.each([

@@ -84,17 +84,6 @@ test.each(GUARDED)('row 34: $method $address ($name)', async ({ method, address,
   expect(service.rows()).toEqual(before);
 });
 
-test.each([
-  '/.well-known/jwks.json',
-  '/portal/.well-known/jwks.json',
-  '/auth/.well-known/jwks.json',
-  '/api-spec',
-])('%s asks for no credential and minds none', async (address) => {
-  expect(outcome(await service.send('GET', address))).toBe('200');
-  const headers = { authorization: 'Basic bGVhZDpsZWFk' };
-  expect(outcome(await service.send('GET', address, { headers }))).toBe('200');
-});
-
 /** What a placement of tokens is: `Authorization`, the experiment header, and the body's `tokens`. */
 interface Placement {
   bearer: string;
@@ -231,11 +220,6 @@ test.each(['POST', 'PUT'])(
     }
   },
 );
-
-test('the refusal for want of an experiment token says where it goes', async () => {
-  const reply = await service.with({ authorization: `Bearer ${user}` }).book();
-  expect(problemIn(reply).detail[0]?.msg).toMatch(/experiment token.*Slices-Experiment-Token.*tokens/);
-});
 
 test('an experiment token ends before its user token: 403 token_expired', async () => {
   const { service: later, lead: caller } = await openWithLead();

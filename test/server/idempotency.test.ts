@@ -125,6 +125,7 @@ describe('the same request under the same key', async () => {
     ['end', { end_date: at(2 * HOUR + 1) }],
     ['site', { site2: 'fr-lille' }],
     ['name', { name: 'other' }],
+    ['route', { direct: true }],
     ['order of the sites', { site1: 'pl-poznan1', site2: 'be-gent1' }],
   ])('another %s is another request: 409, and nothing is booked', async (difference, changes, query) => {
     const lead = await service.as('lead');
@@ -137,15 +138,6 @@ describe('the same request under the same key', async () => {
     ]);
     expect(service.rows()).toEqual(before);
     expect((await bookAs(lead, difference)).body).toEqual(first.body);
-  });
-
-  test.each<[string, string | Record<string, unknown>, string]>([
-    ['is none', '{', '400 body_unreadable'],
-    ['asks for nonsense', booking({ bandwidth: '-1' }), '422 bandwidth_invalid Bandwidth'],
-  ])('a body that %s is refused for that', async (how, body, expected) => {
-    const lead = await service.as('lead');
-    await bookAs(lead, how);
-    expect(outcome(await lead.book(body, '', { 'idempotency-key': how }))).toBe(expected);
   });
 });
 

@@ -269,13 +269,4 @@ describe('delete', async () => {
       expect(outcome(await later)).toBe('404 not_found');
     }
   });
-
-  test('works while it runs and after its end', async () => {
-    const running = await booked(lead, hours(1, 3));
-    const ended = await booked(lead, hours(0, 1));
-    service.moveTo(2 * HOUR);
-    const later = await service.as('lead');
-    expect(outcome(await later.delete(running.id))).toBe('204');
-    expect(outcome(await later.delete(ended.id))).toBe('204');
-  });
 });

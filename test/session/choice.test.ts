@@ -153,13 +153,6 @@ describe('with a choice', () => {
       expect([name, item(name).id]).toContain(word);
     }
   });
-
-  test('a project has messages of its own', async () => {
-    const none = await failureOf(() => chooseOne('project', undefined, [], NOW));
-    expect(none).toMatchObject({ code: 'usage', message: 'You have no active project.' });
-    const several = await failureOf(() => chooseOne('project', undefined, [demo, other], NOW));
-    expect(several.facts.fix).toBe('slices-conn project use demo');
-  });
 });
 
 const KNOWN = ['local', 'offline', 'slices', 'baseUrl', 'authUrl'];

@@ -130,17 +130,6 @@ describe('reply and key set', () => {
     expect(await served(`${ISSUER}/portal`, `${ISSUER}${path}`)).toBe('nothing');
   });
 
-  test('a verifier that is told the issuer alone finds its keys', async () => {
-    for (const base of [ISSUER, `${ISSUER}/`, `${ISSUER}/portal`]) {
-      const issuer = createIssuer({ issuer: base, key });
-      const verifier = createVerifier({
-        issuers: { [base]: true },
-        fetch: async (request) => issuer.fetch(request) ?? new Response('', { status: 404 }),
-      });
-      expect(await verifier.verify(await issuer.issue())).toMatchObject({ kind: 'service' });
-    }
-  });
-
   test('the key set names the key, its use and algorithm, and holds no private part', async () => {
     const { keySet } = issuerAt(NOW);
     expect(keySet.keys).toEqual([

@@ -17,7 +17,7 @@ import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
 import { tokenOf } from '../../fixtures/command-world.ts';
 import { failureOf } from '../../fixtures/failures.ts';
-import { create, remove, update } from '../../fixtures/single-changes.ts';
+import { create, remove } from '../../fixtures/single-changes.ts';
 import { LATER, NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
@@ -457,24 +457,6 @@ describe('a search whose answer is lost', () => {
   });
 });
 
-describe('a refused create request', () => {
-  test.each<[string, Fate]>([
-    ['nobody is there', unreachable],
-    ['the service says that it did nothing', answering(nothingDone)],
-    ['the service asks for fewer requests', fewer],
-  ])('%s: it can be sent again under its key', async (_, fate) => {
-    const here = await scene();
-    here.fates['POST'] = [fate];
-    const { facts } = await failureOf(() => create(here.reservations, LATER, KEY));
-    expect(facts).toMatchObject({ retryable: true });
-    expect(facts.maybeDone).toBeUndefined();
-    expect(await here.outcomes()).toEqual(['my-key reserve refused no id']);
-    expect((await create(here.again(), LATER, KEY)).verified).toBe(true);
-    expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
-    expect(here.sent('POST')).toBe(2);
-  });
-});
-
 describe('a person’s own idempotency key', () => {
   test.each([ALL, LIST_ONLY, { list: false, key: true }, NONE])(
     'run twice: the same reservation, at a service with %j',
@@ -519,18 +501,6 @@ describe('a person’s own idempotency key', () => {
     expect(here.sent('POST')).toBe(1);
   });
 
-  test('with the times in the same words, after the answer was lost: sent as it was meant at first', async () => {
-    const here = await scene();
-    const typed = { ...KEY, typedTimes: '+1h for 2h' };
-    here.fates['POST'] = [replyLost, vanished, vanished];
-    await failureOf(() => create(here.reservations, LATER, typed));
-    here.wait(HOUR);
-    const later = { ...LATER, start: NOW + 2 * HOUR, end: NOW + 4 * HOUR };
-    const { reservation } = await create(here.again(), later, typed);
-    expect(Date.parse(reservation.start_date)).toBe(LATER.start);
-    expect(reservation.id).toBe(await onlyId(here));
-  });
-
   test('after somebody else deleted it: the service is asked, and nothing is booked', async () => {
     const here = await scene();
     const { reservation } = await create(here.reservations, LATER, KEY);
@@ -559,28 +529,6 @@ describe('a person’s own idempotency key', () => {
     expect(failure.code).toBe('idempotency_key_reused');
     expect(keyless.sent('POST')).toBe(1);
   });
-
-  test('after the deletion: idempotency_key_reused, and nothing is booked', async () => {
-    const here = await scene();
-    const { reservation } = await create(here.reservations, LATER, KEY);
-    await remove(here.reservations, reservation.id);
-    const failure = await failureOf(() => create(here.again(), LATER, KEY));
-    expect(failure.code).toBe('idempotency_key_reused');
-    expect(failure.message).toMatch(/deleted/);
-    expect(await here.onServer()).toEqual([]);
-  });
-
-  test.each([ALL, NONE])(
-    '--start-now --for 2h, typed again a minute later: the same reservation; %j',
-    async (abilities) => {
-      const here = await scene(abilities);
-      const first = await create(here.reservations, { ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
-      here.wait(60_000);
-      const later: ReservationRequest = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
-      expect((await create(here.again(), later, KEY)).reservation).toEqual(first.reservation);
-      await onlyId(here);
-    },
-  );
 
   test('--start-now --for 2h, its answers lost, typed again an hour later: the same reservation', async () => {
     const here = await scene();
@@ -639,14 +587,6 @@ describe('a person’s own idempotency key', () => {
     }
     if (!abilities.key) expect(here.sent('POST')).toBe(1);
   });
-
-  test('after an update: the same command gives the updated reservation', async () => {
-    const here = await scene();
-    const { reservation } = await create(here.reservations, LATER, KEY);
-    await update(here.reservations, reservation, { bandwidth: 5 });
-    const again = await create(here.again(), LATER, KEY);
-    expect(again.reservation).toMatchObject({ id: reservation.id, bandwidth: 5 });
-  });
 });
 
 describe('an answer that does not verify', () => {
@@ -672,15 +612,6 @@ describe('an answer that does not verify', () => {
     expect((await here.reservations.list()).items).toMatchObject([{ id }]);
     expect((await here.again().show(id)).verified).toBe(true);
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-  });
-
-  test('to an update names the reservation too, and the outcome is unknown', async () => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [forged];
-    const failure = await failureOf(() => update(here.reservations, reservation, { bandwidth: 5 }));
-    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: reservation.id } });
-    expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
   });
 
   test('before a delete request that is not sent: the reservation stays in the ledger', {}, async () => {
@@ -722,20 +653,6 @@ describe('changes that are made together', () => {
       'made-3/1 reserve booked id',
     ]);
     expect(await stateOf(here)).toEqual(after);
-  });
-
-  test('a refusal names its item, and the ledger has the creates as refused', async () => {
-    const here = await scene();
-    const { items } = await CHANGES.batch(here);
-    const tooMuch: ChangeItem = { action: 'create', request: { ...LATER, bandwidth: 1_000_000 } };
-    const failure = await failureOf(() => here.reservations.change([...items, tooMuch]));
-    expect(failure.facts.details?.map(({ item }) => item)).toEqual([3]);
-    expect((await here.outcomes()).toSorted()).toEqual([
-      'made-1 reserve booked id',
-      'made-2 reserve booked id',
-      'made-3/1 reserve refused no id',
-      'made-3/4 reserve refused no id',
-    ]);
   });
 
   test('killed before the answer: the list settles the ledger, also where the service moved the creates', async () => {
