@@ -131,16 +131,6 @@ const PLACEMENTS: [title: string, placement: Placement, expected: string][] = [
   ],
 ];
 
-/** A placement with the names of the tokens, for a failure. */
-function kindsIn({ bearer, header, tokens = [] }: Placement): (string | undefined)[] {
-  const kinds = new Map([
-    [user, 'user'],
-    [project, 'project'],
-    [experiment, 'experiment'],
-  ]);
-  return [bearer, header ?? '', ...tokens].map((token) => kinds.get(token));
-}
-
 function headersOf({ bearer, header }: Placement): Record<string, string> {
   return {
     authorization: `Bearer ${bearer}`,
@@ -195,12 +185,14 @@ describe.each(['GET list', 'DELETE'])(
 );
 
 /** Every way to place these three tokens in a request with a body: 3 times 4 times 8. */
-const EVERY_PLACEMENT = [user, project, experiment].flatMap((inBearer) =>
-  [undefined, user, project, experiment].flatMap((header) =>
-    [...Array(8).keys()].map((bits): Placement => {
-      const tokens = [user, project, experiment].filter((_, index) => bits & (1 << index));
-      return { bearer: inBearer, ...(header === undefined ? {} : { header }), tokens };
-    }),
+const THREE = { user, project, experiment };
+const NAMES = ['user', 'project', 'experiment'] as const;
+const EVERY_PLACEMENT = NAMES.flatMap((bearer) =>
+  [undefined, ...NAMES].flatMap((header) =>
+    [...Array(8).keys()].map((bits) => ({
+      ...{ bearer, header },
+      tokens: NAMES.filter((_, index) => bits & (1 << index)),
+    })),
   ),
 );
 
@@ -208,15 +200,18 @@ test.each(['POST', 'PUT'])(
   'a %s needs a user and an experiment token, wherever they stand',
   async (method) => {
     for (const placement of EVERY_PLACEMENT) {
-      const { bearer, header, tokens = [] } = placement;
-      const given = new Set([bearer, header, ...tokens]);
-      const caller = service.with(headersOf(placement));
+      const { bearer, header, tokens: names } = placement;
+      const given = new Set([bearer, header, ...names]);
+      const tokens = names.map((name) => THREE[name]);
+      const caller = service.with(
+        headersOf({ bearer: THREE[bearer], ...(header ? { header: THREE[header] } : {}) }),
+      );
       const reply =
         method === 'POST'
           ? await caller.book(booking({ tokens }), 'dry_run=true')
           : await caller.update(reservation, { bandwidth: '1', tokens }, 'dry_run=true');
-      const due = given.has(user) && given.has(experiment) ? '2' : '403 token_missing';
-      expect(outcome(reply).slice(0, due.length), JSON.stringify(kindsIn(placement))).toBe(due);
+      const due = given.has('user') && given.has('experiment') ? '2' : '403 token_missing';
+      expect(outcome(reply).slice(0, due.length), JSON.stringify(placement)).toBe(due);
     }
   },
 );

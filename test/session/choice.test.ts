@@ -78,12 +78,11 @@ describe('where a person can be asked', () => {
 describe('what a profile keeps', () => {
   const chosenNames = { exp_gone: 'demo', [demo.id]: 'other' };
 
-  test('is found by its name where its id is not known any more', async () => {
-    expect(await chooseOne('experiment', 'exp_gone', [demo, other], NOW, { chosenNames })).toBe(demo);
-  });
-
-  test('is the one with its id, whatever its name was', async () => {
-    expect(await chooseOne('experiment', demo.id, [demo, other], NOW, { chosenNames })).toBe(demo);
+  test.each([
+    ['found by its name where its id is not known any more', 'exp_gone', demo],
+    ['the one with its id, whatever its name was', demo.id, demo],
+  ])('is %s', async (_, wanted, found) => {
+    expect(await chooseOne('experiment', wanted, [demo, other], NOW, { chosenNames })).toBe(found);
   });
 
   test('is not guessed where its name is not known either', async () => {

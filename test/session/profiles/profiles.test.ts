@@ -65,6 +65,11 @@ describe('the chosen profile', () => {
     'the profile %s does not exist, and the failure names the existing ones',
     async (name) => {
       configure(config);
+      const profiles = new Profiles(folder, {});
+      for (const act of [() => profiles.use(name), () => profiles.remove(name)]) {
+        expect((await failureOf(act)).code).toBe('not_found');
+        expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(config);
+      }
       const failure = await failureOf(() => resolve(name));
       expect(failure).toMatchObject({
         code: 'not_found',
@@ -503,23 +508,4 @@ describe('an invalid variable', () => {
       expect(failure.message + JSON.stringify(failure.facts)).not.toContain(value);
     }
   });
-});
-
-describe('the preferred profile', () => {
-  test.each(['nope', '__proto__', 'constructor'])('can’t be %s, which does not exist', async (name) => {
-    configure({ profile: 'lab', profiles: { lab: LAB } });
-    expect((await failureOf(() => new Profiles(folder, {}).use(name))).code).toBe('not_found');
-    expect(JSON.parse(readFileSync(file, 'utf8')).profile).toBe('lab');
-  });
-});
-
-describe('removing a profile', () => {
-  const remove = (name: string) => new Profiles(folder, {}).remove(name);
-
-  test.each(['nope', '__proto__', 'constructor', ''])(
-    'that does not exist, %j, is not found',
-    async (name) => {
-      expect((await failureOf(() => remove(name))).code).toBe('not_found');
-    },
-  );
 });

@@ -10,8 +10,7 @@ import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
-import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
-import type { Reservations } from '../../../src/session/reservations/reservations.ts';
+import type { LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
@@ -72,31 +71,12 @@ const LIST_ONLY: Abilities = { list: true, key: false };
 const NONE: Abilities = { list: false, key: false };
 
 /** A person's machine and a real service, with a faulty network between them. */
-interface Scene {
-  reservations: Reservations;
-  ledger: Ledger;
-  /** The fates of the next requests of a method, or for the description of the service. Later ones are delivered. */
-  fates: Partial<Record<string, Fate[]>>;
-  /** The number of requests of a method, for reservations. */
-  sent(method: string): number;
-  /** Deletes a reservation from another machine. */
-  deletedElsewhere(id: string): Promise<void>;
-  /** The reservations at the service, also without the list extension. */
-  onServer(): Promise<Reservation[]>;
-  /** The ledger, in short. */
-  outcomes(): Promise<string[]>;
-  notices: string[];
-  /** Moves every clock. */
-  wait(milliseconds: number): void;
-  /** The same machine with an empty memory, as in another command. */
-  again(): Reservations;
-}
-
-async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
+async function scene({ list, key }: Abilities = ALL) {
   let clock = NOW;
   const now = (): number => clock;
   const server = await createReferenceServer({ now });
-  const fates: Scene['fates'] = {};
+  /** The fates of the next requests of a method, or for the description of the service. Later ones are delivered. */
+  const fates: Partial<Record<string, Fate[]>> = {};
   const methods: string[] = [];
   const notices: string[] = [];
   const own = `${server.addresses.connectivity}/apis/v1alpha1/connectivity`;
@@ -155,26 +135,34 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
     ledger,
     fates,
     notices,
-    sent: (method) => methods.filter((sent) => sent === method).length,
-    async deletedElsewhere(id) {
+    /** The number of requests of a method, for reservations. */
+    sent: (method: string) => methods.filter((sent) => sent === method).length,
+    /** Deletes a reservation from another machine. */
+    async deletedElsewhere(id: string) {
       const headers = await credentials();
       await server.fetch(new Request(`${own}/${id}`, { method: 'DELETE', headers }));
     },
+    /** The reservations at the service, also without the list extension. */
     async onServer() {
       const headers = await credentials();
       const reply = await server.fetch(new Request(own, { headers }));
       return ((await reply.json()) as { items: Reservation[] }).items;
     },
+    /** The ledger, in short. */
     outcomes: async () =>
       (await ledger.all()).map(({ key: name, asked, outcome, id }) =>
         [name, asked, outcome, id === undefined ? 'no id' : 'id'].join(' '),
       ),
-    wait: (milliseconds) => {
+    /** Moves every clock. */
+    wait: (milliseconds: number) => {
       clock += milliseconds;
     },
+    /** The same machine with an empty memory, as in another command. */
     again: () => newSession().reservations,
   };
 }
+
+type Scene = Awaited<ReturnType<typeof scene>>;
 
 /** The id of the only reservation at the service. */
 async function onlyId({ onServer }: Scene): Promise<string> {
