@@ -94,20 +94,10 @@ describe('another method than those of an address', () => {
 });
 
 test.each([
-  '/nowhere',
-  '/apis/v1/connectivity',
-  '/apis/v1alpha1/Connectivity',
-  `/${CONNECTIVITY}`,
-  `${CONNECTIVITY}/${reservation}/tags`,
-  '/portal',
-  `/portal${CONNECTIVITY}`,
-  '/portal/api-spec',
-  '/auth/jwks.json',
-  '/api-docs/nothing.js',
-  '/api-docs/..%2fopenapi.json',
-  '/.well-known/',
-  '/%00',
-  '/%ff',
+  ...['/nowhere', '/apis/v1/connectivity', '/apis/v1alpha1/Connectivity', `/${CONNECTIVITY}`],
+  ...[`${CONNECTIVITY}/${reservation}/tags`, '/portal', `/portal${CONNECTIVITY}`, '/portal/api-spec'],
+  ...['/auth/jwks.json', '/api-docs/nothing.js', '/api-docs/..%2fopenapi.json', '/.well-known/'],
+  ...['/%00', '/%ff'],
 ])('nothing is at %s: 404 with a problem body', async (address) => {
   const reply = await lead.send('GET', address);
   expect(outcome(reply)).toBe('404 not_found');

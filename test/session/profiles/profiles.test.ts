@@ -245,25 +245,15 @@ describe('precedence: environment, then profile, then default', () => {
 });
 
 describe('config.json', () => {
-  test.each<[string, string]>([
-    ['nothing', ''],
-    ['half an object', '{"profiles":'],
-    ['no JSON', 'profiles: {}'],
-    ['a list', '[]'],
-    ['a text', '"profiles"'],
-    ['null', 'null'],
-    ['profiles that are none', '{"profiles":[]}'],
-    ['a profile that is none', '{"profiles":{"lab":"https://conn.lab.example"}}'],
-    ['an address that is none', '{"profiles":{"local":{"baseUrl":5}}}'],
-    ['an address without a scheme', '{"profiles":{"local":{"baseUrl":"conn.lab.example"}}}'],
-    ['another placement', '{"profiles":{"local":{"tokenPlacement":"everywhere"}}}'],
-    ['a command that is a text', '{"profiles":{"local":{"userTokenCommand":"slices"}}}'],
-    ['an empty command', '{"profiles":{"local":{"userTokenCommand":[]}}}'],
-    ['a switch that is a text', '{"profiles":{"local":{"insecure":"false"}}}'],
-    ['a null', '{"profiles":{"local":{"project":null}}}'],
-    ['a preference that is no name', '{"profile":5}'],
-    ['bytes that are no text', '\u0000\u0001\u0002'],
-  ])('that holds %s is a clear failure, and stays unchanged', async (_, content) => {
+  test.each([
+    ...['', '{"profiles":', 'profiles: {}', '[]', '"profiles"', 'null', '{"profiles":[]}', '{"profile":5}'],
+    '{"profiles":{"lab":"https://conn.lab.example"}}',
+    ...[
+      ...['"baseUrl":5', '"baseUrl":"conn.lab.example"', '"tokenPlacement":"everywhere"', '"project":null'],
+      ...['"userTokenCommand":"slices"', '"userTokenCommand":[]', '"insecure":"false"'],
+    ].map((member) => `{"profiles":{"local":{${member}}}}`),
+    '\u0000\u0001\u0002',
+  ])('that holds %j is a clear failure, and stays unchanged', async (content) => {
     configure(content);
     const profiles = new Profiles(folder, {});
     const uses: (() => unknown)[] = [
@@ -404,23 +394,8 @@ describe('changing a profile', () => {
   });
 
   test.each([
-    '',
-    'Lab',
-    '-lab',
-    '.lab',
-    '_lab',
-    'my lab',
-    'lab\n',
-    'lab/x',
-    'läb',
-    'x'.repeat(254),
-    'lab:x',
-    '::1',
-    '[lab]',
-    '__proto__',
-    'constructor',
-    'prototype',
-    'toString',
+    ...['', 'Lab', '-lab', '.lab', '_lab', 'my lab', 'lab\n', 'lab/x', 'läb', 'x'.repeat(254), 'lab:x'],
+    ...['::1', '[lab]', '__proto__', 'constructor', 'prototype', 'toString'],
   ])('%j is not a valid name', async (name) => {
     expect((await failureOf(() => set(name, LAB))).code).toBe('usage');
     expect(existsSync(file)).toBe(false);
