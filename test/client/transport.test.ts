@@ -125,10 +125,7 @@ const PROXY_VARIABLES = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy
 
 describe('row 55: a proxy in the environment that is not an address', () => {
   test.each([
-    'not a url',
-    'nonsense',
-    'proxy.example.org:3128:1',
-    'http://user:pass word@',
+    ...['not a url', 'nonsense', 'proxy.example.org:3128:1', 'http://user:pass word@'],
     'ftp://proxy.example.org',
   ])('%j is a usage error, and the message does not repeat it', async (proxy) => {
     for (const name of PROXY_VARIABLES) vi.stubEnv(name, undefined);
@@ -189,14 +186,8 @@ describe('row 46: requests to this machine', () => {
   }
 
   test.each([
-    '127.0.0.1',
-    '127.0.0.7',
-    'localhost',
-    'LOCALHOST.',
-    'name-that-no-server-knows.localhost',
-    'a.b.localhost',
-    '[::1]',
-    '[::ffff:127.0.0.1]',
+    ...['127.0.0.1', '127.0.0.7', 'localhost', 'LOCALHOST.', 'name-that-no-server-knows.localhost'],
+    ...['a.b.localhost', '[::1]', '[::ffff:127.0.0.1]'],
   ])('a request to %s goes there directly, without proxy and DNS', async (host) => {
     const seen = await proxied();
     const port = await listening(

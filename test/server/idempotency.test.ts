@@ -234,20 +234,16 @@ describe('the text of a key', async () => {
     expect(ids.size).toBe(5);
   });
 
-  test.each([
-    ['no text', ''],
-    ['no text in quotes', '""'],
-    ['256 characters in quotes', `"${'k'.repeat(256)}"`],
-    ['a letter that is not ASCII', 'clé'],
-    ['a tab', 'a\tb'],
-    ['DEL', 'a\u007f'],
-  ])('%s: 400, and nothing is booked', async (_, key) => {
-    const before = service.rows();
-    const reply = await bookAs(lead, key);
-    expect(outcome(reply)).toBe('400 request_invalid');
-    expect(problemIn(reply).detail[0]?.msg).toContain('Idempotency-Key');
-    expect(service.rows()).toEqual(before);
-  });
+  test.each(['', '""', `"${'k'.repeat(256)}"`, 'clé', 'a\tb', 'a\u007f'])(
+    '%j: 400, and nothing is booked',
+    async (key) => {
+      const before = service.rows();
+      const reply = await bookAs(lead, key);
+      expect(outcome(reply)).toBe('400 request_invalid');
+      expect(problemIn(reply).detail[0]?.msg).toContain('Idempotency-Key');
+      expect(service.rows()).toEqual(before);
+    },
+  );
 });
 
 describe('a key is the user’s own, in one experiment', async () => {

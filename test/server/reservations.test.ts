@@ -154,13 +154,8 @@ describe('read', async () => {
   });
 
   test.each([
-    'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q',
-    service.experiment,
-    reservation.id.toUpperCase(),
-    '\u0000',
-    "' OR 1=1 --",
-    '__proto__',
-    'x'.repeat(5000),
+    ...['con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q', service.experiment, reservation.id.toUpperCase()],
+    ...['\u0000', "' OR 1=1 --", '__proto__', 'x'.repeat(5000)],
   ])('of an unknown id: 404 for %s', async (id) => {
     expect(outcome(await lead.read(id))).toBe('404 not_found');
     expect(outcome(await lead.update(id, { tokens: [] }))).toBe('404 not_found');

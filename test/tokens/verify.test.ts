@@ -80,17 +80,10 @@ describe('times', () => {
     expect(await at(iat, exp, later)).toBe(due);
   });
 
-  const values: [string, string][] = [
-    ['null', 'null'],
-    ['a string', `"${SECONDS + 900}"`],
-    ['true', 'true'],
-    ['an array', `[${SECONDS + 900}]`],
-    ['an object', '{}'],
-    ['negative', '-1'],
-    ['negative and huge', '-1e400'],
-    ['infinite', '1e400'],
-    ['later than any date', '1e300'],
-    ['a millisecond past the last date', '8640000000000.001'],
+  /** The last: a millisecond past the last date. */
+  const values = [
+    ...['null', `"${SECONDS + 900}"`, 'true', `[${SECONDS + 900}]`, '{}', '-1', '-1e400', '1e400', '1e300'],
+    '8640000000000.001',
   ];
   test.each(KINDS.flatMap((kind) => ['exp', 'iat'].map((claim) => [kind, claim] as const)))(
     'row 20: %s token without %s is rejected',
@@ -99,11 +92,11 @@ describe('times', () => {
       expect(await faultOf(VERIFY[kind](token, trust))).toBe('claims');
     },
   );
-  test.each(values)('row 20: exp %s is rejected', async (_, value) => {
+  test.each(values)('row 20: exp %s is rejected', async (value) => {
     const rawPayload = JSON.stringify(claimsOf('user', { exp: 0 })).replace('"exp":0', `"exp":${value}`);
     expect(await user({ rawPayload })).toBe('claims');
   });
-  test.each(values)('row 20: iat %s is rejected', async (_, value) => {
+  test.each(values)('row 20: iat %s is rejected', async (value) => {
     const rawPayload = JSON.stringify(claimsOf('user', { iat: 0 })).replace('"iat":0', `"iat":${value}`);
     expect(['claims', 'not_yet']).toContain(await user({ rawPayload }));
   });
