@@ -358,8 +358,4 @@ describe('hostile batches', async () => {
     resultsIn(await batch(lead, gone));
     expect(await liveIds(lead)).toEqual([]);
   });
-
-  test.each(['dry_run', 'earliest'])('%s=maybe is 400', async (flag) => {
-    expect(outcome(await batch(lead, [create()], `${flag}=maybe`))).toBe('400 request_invalid');
-  });
 });

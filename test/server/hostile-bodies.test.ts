@@ -48,19 +48,10 @@ const WHOLE: [title: string, body: string | Uint8Array, expected: string, conten
   ['nothing', '', UNREADABLE],
   ['null', 'null', UNREADABLE],
   ['an array', `[${good}]`, UNREADABLE],
-  ['a string', JSON.stringify(good), UNREADABLE],
   ['cut off', good.slice(0, -1), UNREADABLE],
-  ['two objects', good + good, UNREADABLE],
-  ['a raw control character', withRaw('site1', '"be\u0000gent1"'), UNREADABLE],
-  ['a byte order mark', `\uFEFF${good}`, UNREADABLE],
-  ['UTF-16', Buffer.from(good, 'utf16le'), UNREADABLE],
   ['a stray byte', latin1(good.replace('gent1', 'g\u00ffnt1')), UNREADABLE],
-  ['an overlong encoding', latin1(withRaw('site1', '"\u00c0\u00af"')), UNREADABLE],
-  ['half a surrogate pair', latin1(withRaw('site1', '"\u00ed\u00a0\u0080"')), UNREADABLE],
   ['a member twice, once escaped', `${good.slice(0, -1)},"site\\u0031":"x"}`, UNREADABLE],
-  ['a member twice in what is ignored', withRaw('note', '{"a":1,"a":2}'), UNREADABLE],
   ['deep arrays', deepArray, UNREADABLE],
-  ['deep objects left open', '{"a":'.repeat(25_000), UNREADABLE],
   ['an empty object', '{}', '422 site_invalid Site+Bandwidth+Date'],
   ['three megabytes in a member', withRaw('note', `"${'x'.repeat(3_000_000)}"`), TOO_LARGE],
   ['a byte more than is read', tooMuch.padEnd(MAX_BODY + 1), TOO_LARGE],
@@ -137,35 +128,17 @@ type Case = [title: string, changes: Record<string, unknown>, expected: string, 
 
 /** Of each member's forms contract/ tests all; here is what becomes of one that it refuses. */
 const FORMS: Case[] = [
-  ...Object.entries(MEMBERS).flatMap(([member, expected]): Case[] =>
-    [null, 100, { length: 1, 0: 'x' }].map((value) => [`${member}: ${value}`, { [member]: value }, expected]),
+  ...Object.entries(MEMBERS).map(
+    ([member, expected]): Case => [`${member}: an object`, { [member]: { length: 1, 0: 'x' } }, expected],
   ),
-  ...[
-    '',
-    'BE-GENT1',
-    'be-gent1\u0000',
-    '\u202ebe-gent1',
-    '\ud800',
-    "'; DROP TABLE x; --",
-    '__proto__',
-  ].flatMap((site): Case[] => [
+  ...['', '\ud800', "'; DROP TABLE x; --", '__proto__'].flatMap((site): Case[] => [
     [`site1: ${JSON.stringify(site)}`, { site1: site }, UNKNOWN],
     [`site2: ${JSON.stringify(site)}`, { site2: site }, UNKNOWN],
   ]),
-  ...['', '0', '-1', '1e3', '١٠٠', `1${'0'.repeat(30)}`, '9'.repeat(100_000)].map(
-    (bandwidth): Case => [`bandwidth: ${bandwidth.slice(0, 40)}`, { bandwidth }, BANDWIDTH],
-  ),
-  ...[
-    '',
-    '2026-12-01T10:00:00',
-    '2026-02-30T10:00:00Z',
-    '10000-01-01T00:00:00Z',
-    '0'.repeat(100_000),
-  ].flatMap((date): Case[] => [
-    [`start_date: ${date.slice(0, 40)}`, { start_date: date }, DATE],
-    [`end_date: ${date.slice(0, 40)}`, { end_date: date }, DATE],
-  ]),
-  ['tokens: a list in it', { tokens: [[]] }, TOKENS],
+  ['bandwidth: 0', { bandwidth: '0' }, BANDWIDTH],
+  ['bandwidth: 100,000 digits', { bandwidth: '9'.repeat(100_000) }, BANDWIDTH],
+  ['start_date: no zone', { start_date: '2026-12-01T10:00:00' }, DATE],
+  ['end_date: 100,000 digits', { end_date: '0'.repeat(100_000) }, DATE],
   [`tokens: ${MAX_TOKENS + 1} texts`, { tokens: Array(MAX_TOKENS + 1).fill('x') }, TOKENS],
   ['tokens: text that is no token', { tokens: ['x'] }, '403 token_invalid'],
 ];
@@ -193,11 +166,6 @@ const RULES: Case[] = [
 describe('row 36: a member of the body', () => {
   test.each([...FORMS, ...RULES])('POST %s: %3$s', async (_, changes, expected, query) => {
     expect(await leavesNothing(() => lead.book(booking(changes), query))).toBe(expected);
-  });
-
-  test.each(Object.entries(MEMBERS))('POST without %s: %s', async (member, expected) => {
-    const { [member]: _, ...rest } = booking();
-    expect(await leavesNothing(() => lead.book(rest))).toBe(expected);
   });
 
   test.each([...FORMS, ...RULES])('PUT %s: as POST', async (_, changes, expected, query) => {
@@ -252,18 +220,4 @@ describe('row 36: deep nesting is as wrong as one array', () => {
       expect(await leavesNothing(() => lead.book(withRaw(member, json)))).toBe(expected);
     }
   });
-});
-
-test.each([
-  ['__proto__', '{"bandwidth":"0","site1":"atlantis","isAdmin":true}'],
-  ['toString', 'null'],
-  ['id', '"con_offline.localhost_0"'],
-  ['site1_s_tag', '5000'],
-  ['deep', deepArray],
-])('members that the specification does not name are ignored: %s', async (member, json) => {
-  const body = `${good.slice(0, -1)},"${member}":${json}}`;
-  expect(await leavesNothing(() => lead.book(body, 'dry_run=true'))).toBe('200');
-  const { id: _, ...plain } = reservationIn(await lead.book(booking(), 'dry_run=true'));
-  expect(reservationIn(await lead.book(body, 'dry_run=true'))).toMatchObject(plain);
-  expect(await leavesNothing(() => lead.book(`{"${member}":${good}}`))).toMatch(/^422 site_invalid/);
 });

@@ -67,12 +67,6 @@ describe('availability', () => {
     ]);
   });
 
-  test('a window has as many columns as asked for, or as milliseconds', async () => {
-    expect((await availability({ ...FIVE_HOURS, points: '2000' })).items).toHaveLength(2000);
-    const short = { start: at(0), end: at(3), points: '2000' };
-    expect((await availability(short)).items).toHaveLength(3);
-  });
-
   test('a week from now on, unless it says otherwise', async () => {
     service.moveTo(MINUTE);
     expect(await availability({})).toMatchObject({ start_date: at(MINUTE), end_date: at(7 * DAY + MINUTE) });

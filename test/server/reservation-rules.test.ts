@@ -260,7 +260,7 @@ describe('row 37: periods are half-open', async () => {
 
 describe('refusals name what would be accepted', async () => {
   // 1000 Mbps and two tags. Ten hours from now 600 Mbps are taken for an hour, then both tags, then both.
-  const { service, lead } = await openWithLead({ topology: smallTopology(2) });
+  const { lead } = await openWithLead({ topology: smallTopology(2) });
   await booked(lead, { ...hours(10, 11), bandwidth: '600' });
   for (const bandwidth of ['1', '1']) await booked(lead, { ...hours(50, 51), bandwidth });
   for (const bandwidth of ['600', '1']) await booked(lead, { ...hours(60, 61), bandwidth });
@@ -304,22 +304,5 @@ describe('refusals name what would be accepted', async () => {
       free: 0,
       ...hours(50, 51),
     });
-  });
-
-  test('to start at once: start_now for what starts at once, and true for the next second', async () => {
-    await booked(lead, { start_date: at(2 * HOUR), end_date: at(3 * HOUR), bandwidth: '700' });
-    const asked = booking({ start_date: null, end_date: at(4 * HOUR), bandwidth: '400' });
-    const { alternatives = [], detail } = problemIn(await lead.book(asked, 'start_now=true'));
-    expect(alternatives).toEqual([
-      { kind: 'most_bandwidth', start_now: true, start_date: null, end_date: at(4 * HOUR), bandwidth: 300 },
-      { kind: 'earliest', ...later, start_date: at(3 * HOUR), end_date: at(7 * HOUR), bandwidth: 400 },
-      { kind: 'longest', start_now: true, start_date: null, end_date: at(2 * HOUR), bandwidth: 400 },
-    ]);
-    expect(detail[0]?.msg).toMatch(/300 Mbps, same period; .*; 400 Mbps for 2 h\.$/);
-    service.moveTo(1000);
-    const [first] = alternatives;
-    const body = booking({ start_date: null, end_date: first?.end_date, bandwidth: '300' });
-    expect(outcome(await lead.book(body, 'start_now=true&dry_run=true'))).toBe('200');
-    service.moveTo(0);
   });
 });

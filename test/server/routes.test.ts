@@ -90,14 +90,6 @@ describe('what is asked of a route', () => {
     expect(outcome(await lead.read(id))).toBe('404 not_found');
   });
 
-  test('another route under the same idempotency key is another request', async () => {
-    const keyed = (asked: object) =>
-      lead.book(booking({ ...SQUARE, ...asked }), '', { 'idempotency-key': 'k' });
-    expect(outcome(await keyed({ via: ['fr-lille'] }))).toBe('201');
-    expect(outcome(await keyed({ via: ['fr-lille'], avoid: [] }))).toBe('201');
-    expect(outcome(await keyed({}))).toBe('409 idempotency_key_reused');
-  });
-
   test('a refusal over a route names the hop that is narrow', async () => {
     const { limits } = problemIn(await rehearsed({ site2: 'gr-uth', bandwidth: '2000' }));
     expect(limits).toMatchObject([{ limit: 'bandwidth', capacity: 1000, hop: ['hu-sztaki', 'gr-uth'] }]);
@@ -128,14 +120,6 @@ describe('what is asked of a route', () => {
   ])('%s is site_invalid', async (_, asked, msg) => {
     const { code, detail } = problemIn(await rehearsed(asked));
     expect([code, detail[0]?.msg]).toEqual(['site_invalid', msg]);
-  });
-
-  test('a site that does not exist is site_unknown', async () => {
-    const { detail } = problemIn(await rehearsed({ via: ['x'], avoid: ['y'] }));
-    expect(detail.map(({ code, facts }) => `${code} ${facts?.site}`)).toEqual([
-      'site_unknown x',
-      'site_unknown y',
-    ]);
   });
 
   test.each<[string, object, object]>([

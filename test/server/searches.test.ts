@@ -96,19 +96,6 @@ describe('volume', async () => {
     });
   });
 
-  test('where nothing carries it by then: what finishes first after the deadline', async () => {
-    const refusal = problemIn(await lead.book(transfer({ end_date: at(5 * HOUR) })));
-    expect(refusal.code).toBe('bandwidth_unavailable');
-    expect(refusal.alternatives).toEqual([
-      { kind: 'earliest', start_now: false, ...hours(1, 6), bandwidth: 400 },
-    ]);
-    expect(refusal.free?.[0]).toEqual({
-      start_date: at(HOUR),
-      end_date: at(1.2 * HOUR),
-      bandwidth: 1000,
-    });
-  });
-
   test('its own bandwidth is too low, whatever is free: what it needs, and what the link has', async () => {
     const until = { end_date: at(6 * HOUR), volume: String(1000 * MBPS_HOUR) };
     const refusal = problemIn(await lead.book(transfer({ ...until, bandwidth: '100' })));
@@ -170,13 +157,6 @@ test('under an idempotency key a search books once, and another search is anothe
     expect(outcome(await lead.book(body, query, key))).toBe('409 idempotency_key_reused');
   }
   expect(rows()).toEqual(before);
-});
-
-test('an update ignores the members of a search, as any that it does not know', async () => {
-  const { lead } = await busyLink();
-  const { id } = await booked(lead, hours(20, 21));
-  const reply = await lead.update(id, { duration: 'PT5H', volume: '5', bandwidth: '7' }, 'earliest=1');
-  expect(reservationIn(reply)).toMatchObject({ ...hours(20, 21), bandwidth: 7 });
 });
 
 describe('refused dates', async () => {

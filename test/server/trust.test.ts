@@ -64,42 +64,6 @@ describe('a server that trusts issuers elsewhere', async () => {
     expect(outcome(reply)).toBe('201');
   });
 
-  test.each<[string, () => string]>([
-    ['with', () => user({ iss: `${PORTAL}/` }, portalKey)],
-    ['without', () => user({ iss: LOGIN.slice(0, -1) })],
-  ])('row 62: accepts a token whose iss is the issuer %s a slash at its end', async (_, token) => {
-    expect(outcome(await book(service, token()))).toBe('201');
-  });
-
-  /** What verification refuses is in test/tokens; here are the tokens that its settings decide on. */
-  test.each<[string, () => string, string]>([
-    ['of another issuer', () => user({ iss: 'https://evil.example' }), 'token_invalid'],
-    [
-      'of an issuer that differs by two slashes',
-      () => user({ iss: `${PORTAL}//` }, portalKey),
-      'token_invalid',
-    ],
-    ['by the other issuer’s key', () => user({}, portalKey), 'token_invalid'],
-    [
-      'of what would be its own provider',
-      () => user({ iss: 'http://offline.localhost/auth' }),
-      'token_invalid',
-    ],
-    ['that has expired', () => user({ iat: SECONDS - 60, exp: SECONDS }), 'token_expired'],
-    ['that is an experiment token', () => experiment(), 'token_invalid'],
-  ])('a user token %s is 403', async (_, token, code) => {
-    const reply = await service.send('GET', LINKS, { headers: { authorization: `Bearer ${token()}` } });
-    expect(outcome(reply)).toBe(`403 ${code}`);
-  });
-
-  test.each<[string, () => string, string]>([
-    ['of another issuer', () => experiment({ iss: 'https://evil.example' }), 'token_invalid'],
-    ['of another user', () => experiment({ act: { sub: `${IDS.user}x`, role: 'lead' } }), 'token_invalid'],
-    ['of a viewer', () => experiment({ act: { sub: IDS.user, role: 'viewer' } }), 'role_not_allowed'],
-  ])('an experiment token %s is 403', async (_, token, code) => {
-    expect(outcome(await book(service, user(), token()))).toBe(`403 ${code}`);
-  });
-
   test('has no users of its own', async () => {
     await expect(service.userToken('lead')).rejects.toThrow(RangeError);
     const database = new DatabaseSync(service.file, { readOnly: true });

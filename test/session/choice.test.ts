@@ -78,12 +78,11 @@ describe('where a person can be asked', () => {
 describe('what a profile keeps', () => {
   const chosenNames = { exp_gone: 'demo', [demo.id]: 'other' };
 
-  test('is found by its name where its id is not known any more', async () => {
-    expect(await chooseOne('experiment', 'exp_gone', [demo, other], NOW, { chosenNames })).toBe(demo);
-  });
-
-  test('is the one with its id, whatever its name was', async () => {
-    expect(await chooseOne('experiment', demo.id, [demo, other], NOW, { chosenNames })).toBe(demo);
+  test.each([
+    ['found by its name where its id is not known any more', 'exp_gone', demo],
+    ['the one with its id, whatever its name was', demo.id, demo],
+  ])('is %s', async (_, wanted, found) => {
+    expect(await chooseOne('experiment', wanted, [demo, other], NOW, { chosenNames })).toBe(found);
   });
 
   test('is not guessed where its name is not known either', async () => {
@@ -152,13 +151,6 @@ describe('with a choice', () => {
       expect(count).toBe('4');
       expect([name, item(name).id]).toContain(word);
     }
-  });
-
-  test('a project has messages of its own', async () => {
-    const none = await failureOf(() => chooseOne('project', undefined, [], NOW));
-    expect(none).toMatchObject({ code: 'usage', message: 'You have no active project.' });
-    const several = await failureOf(() => chooseOne('project', undefined, [demo, other], NOW));
-    expect(several.facts.fix).toBe('slices-conn project use demo');
   });
 });
 

@@ -7,7 +7,6 @@ import type { TokenSource } from '../../src/session/login/token-source.ts';
 import { Profiles } from '../../src/session/profiles/profiles.ts';
 import { Session } from '../../src/session/session.ts';
 import { tokenOf } from '../fixtures/command-world.ts';
-import { failureOf } from '../fixtures/failures.ts';
 import { claimsOf, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const MINUTE = 60_000;
@@ -73,21 +72,6 @@ test('the token of an experiment is fetched again before it expires, and nobody 
   const [second, together] = await Promise.all([session.access(), session.access()]);
   expect(second.token.reveal()).not.toBe(first.token.reveal());
   expect(together).toBe(second);
-  expect([second.id, questions()]).toEqual([first.id, 1]);
-});
-
-test('a token that could not be fetched is asked for again', async () => {
-  const { session, after, away, questions } = await scene();
-  away(true);
-  expect((await failureOf(() => session.access())).code).toBe('network');
-  away(false);
-  const first = await session.access();
-  after(14.5);
-  away(true);
-  expect((await failureOf(() => session.access())).code).toBe('network');
-  away(false);
-  const second = await session.access();
-  expect(second.token.reveal()).not.toBe(first.token.reveal());
   expect([second.id, questions()]).toEqual([first.id, 1]);
 });
 

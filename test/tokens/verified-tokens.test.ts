@@ -40,12 +40,6 @@ describe('a token that verified before', () => {
     expect(await VERIFY[kind](twin, trust)).not.toBe(claims);
   });
 
-  test('without a memory nothing is known again', async () => {
-    const token = makeToken(key, claimsOf('user'));
-    const trust = trustIn(key);
-    expect(await verifyUserToken(token, trust)).not.toBe(await verifyUserToken(token, trust));
-  });
-
   test.each(KINDS)('row 24: %s: one that differs in a byte is checked from its start', async (kind) => {
     const { trust, verified } = trustAt(NOW);
     const token = makeToken(key, claimsOf(kind));

@@ -43,12 +43,6 @@ async function refusal(authorization: string | undefined, changes: Partial<Verif
 }
 
 describe('authenticate, as the example server does ("Errors" 4)', () => {
-  test.each(KINDS)('row 34: a valid %s token is let in', async (kind) => {
-    const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
-    const found = await verifierWith().authenticate(requestWith(credential));
-    expect(found).toEqual({ ok: true, token: { kind, claims: claimsOf(kind) } });
-  });
-
   test.each([
     `Bearer ${token}`,
     `bearer ${token}`,
@@ -65,28 +59,25 @@ describe('authenticate, as the example server does ("Errors" 4)', () => {
   const [header, payload, signature] = partsOf(token);
   const made = (changes: Record<string, unknown>, by = key) =>
     `Bearer ${makeToken(by, claimsOf('user', changes))}`;
-  test.each<[string, string | undefined, string]>([
-    ['no Authorization', undefined, 'token_missing'],
-    ['an empty one', '', 'token_missing'],
-    ['Bearer alone', 'Bearer', 'token_missing'],
-    ['Bearer and spaces', 'Bearer   ', 'token_missing'],
-    ['Basic', 'Basic dXNlcjpwYXNz', 'token_invalid'],
-    ['Digest', 'Digest username="x"', 'token_invalid'],
-    ['the token alone', token, 'token_invalid'],
-    ['Bearer without a space', `Bearer${token}`, 'token_invalid'],
-    ['a quoted token', `Bearer "${token}"`, 'token_invalid'],
-    ['two tokens', `Bearer ${token} ${token}`, 'token_invalid'],
-    ['two credentials', `Bearer ${token}, Bearer ${token}`, 'token_invalid'],
-    ['Bearer twice', `Bearer Bearer ${token}`, 'token_invalid'],
-    ['a tab', `Bearer\t${token}`, 'token_invalid'],
-    ['garbage', 'Bearer garbage', 'token_invalid'],
-    ['a cut token', `Bearer ${header}.${payload}.${signature.slice(0, -1)}`, 'token_invalid'],
-    ['a token of 100,000 characters', `Bearer ${'a'.repeat(100_000)}`, 'token_invalid'],
-    ['an expired token', made({ iat: SECONDS - 900, exp: SECONDS }), 'token_expired'],
-    ["a token of the issuer's name by another key", made({}, stranger), 'token_invalid'],
-  ])('row 34: %s is refused with 403 and a body that says which', async (_, authorization, code) => {
-    expect(await refusal(authorization)).toMatchObject({ status: 403, code });
-  });
+  const REFUSED: Record<string, (string | undefined)[]> = {
+    token_missing: [undefined, '', 'Bearer', 'Bearer   '],
+    token_invalid: [
+      ...['Basic dXNlcjpwYXNz', 'Digest username="x"', token, `Bearer${token}`, `Bearer "${token}"`],
+      ...[`Bearer ${token} ${token}`, `Bearer ${token}, Bearer ${token}`, `Bearer Bearer ${token}`],
+      ...[`Bearer\t${token}`, 'Bearer garbage', `Bearer ${header}.${payload}.${signature.slice(0, -1)}`],
+      ...[`Bearer ${'a'.repeat(100_000)}`, made({}, stranger)],
+    ],
+    token_expired: [made({ iat: SECONDS - 900, exp: SECONDS })],
+  };
+  const credentials = Object.entries(REFUSED).flatMap(([code, all]) =>
+    all.map((authorization) => [authorization?.slice(0, 30), code, authorization] as const),
+  );
+  test.each(credentials)(
+    'row 34: %s is refused with 403 and a body that says which: %s',
+    async (_, code, authorization) => {
+      expect(await refusal(authorization)).toMatchObject({ status: 403, code });
+    },
+  );
 
   test('row 34: the message says what is wrong, and never holds the credential', async () => {
     expect((await refusal(undefined)).msg).toContain('Authorization');

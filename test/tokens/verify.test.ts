@@ -7,11 +7,10 @@ import {
   isIdToken,
   type TokenKind,
   verifyConnectivityToken,
-  verifyProjectToken,
   verifyToken,
   verifyUserToken,
 } from '../../src/tokens/verify.ts';
-import { DEEP, key, stranger, trust, user } from '../fixtures/forged-tokens.ts';
+import { key, stranger, trust, user } from '../fixtures/forged-tokens.ts';
 import {
   base64url,
   claimsOf,
@@ -81,17 +80,10 @@ describe('times', () => {
     expect(await at(iat, exp, later)).toBe(due);
   });
 
-  const values: [string, string][] = [
-    ['null', 'null'],
-    ['a string', `"${SECONDS + 900}"`],
-    ['true', 'true'],
-    ['an array', `[${SECONDS + 900}]`],
-    ['an object', '{}'],
-    ['negative', '-1'],
-    ['negative and huge', '-1e400'],
-    ['infinite', '1e400'],
-    ['later than any date', '1e300'],
-    ['a millisecond past the last date', '8640000000000.001'],
+  /** The last: a millisecond past the last date. */
+  const values = [
+    ...['null', `"${SECONDS + 900}"`, 'true', `[${SECONDS + 900}]`, '{}', '-1', '-1e400', '1e400', '1e300'],
+    '8640000000000.001',
   ];
   test.each(KINDS.flatMap((kind) => ['exp', 'iat'].map((claim) => [kind, claim] as const)))(
     'row 20: %s token without %s is rejected',
@@ -100,11 +92,11 @@ describe('times', () => {
       expect(await faultOf(VERIFY[kind](token, trust))).toBe('claims');
     },
   );
-  test.each(values)('row 20: exp %s is rejected', async (_, value) => {
+  test.each(values)('row 20: exp %s is rejected', async (value) => {
     const rawPayload = JSON.stringify(claimsOf('user', { exp: 0 })).replace('"exp":0', `"exp":${value}`);
     expect(await user({ rawPayload })).toBe('claims');
   });
-  test.each(values)('row 20: iat %s is rejected', async (_, value) => {
+  test.each(values)('row 20: iat %s is rejected', async (value) => {
     const rawPayload = JSON.stringify(claimsOf('user', { iat: 0 })).replace('"iat":0', `"iat":${value}`);
     expect(['claims', 'not_yet']).toContain(await user({ rawPayload }));
   });
@@ -123,20 +115,12 @@ describe('times', () => {
 });
 
 describe('key ids', () => {
-  test.each<[string, unknown]>([
-    ['missing', undefined],
-    ['null', null],
-    ['a number', 1],
-    ['an array', ['key1']],
-    ['empty', ''],
-    ['unknown', 'key2'],
-    ['in capitals', 'KEY1'],
-    ['with a space', 'key1 '],
-    ['../../etc/passwd', '../../etc/passwd'],
-    ['a URL', 'https://evil.example/jwks.json'],
-    ['__proto__', '__proto__'],
-    ['SQL', "' OR 1=1 --"],
-  ])('row 21: a kid that is %s is rejected', async (_, kid) => {
+  test.each(
+    [
+      ...[undefined, null, 1, ['key1'], '', 'key2', 'KEY1', 'key1 ', '../../etc/passwd'],
+      ...['https://evil.example/jwks.json', '__proto__', "' OR 1=1 --"],
+    ].map((kid: unknown) => [kid]),
+  )('row 21: a kid that is %s is rejected', async (kid) => {
     expect(await user({ header: { kid } })).toBe('key_unknown');
   });
 
@@ -244,18 +228,12 @@ describe('row 62: one slash at the end of an issuer', () => {
 });
 
 describe('issuer, audience, kind', () => {
-  test.each<[string, unknown]>([
-    ['another', 'https://evil.example'],
-    ['missing', undefined],
-    ['null', null],
-    ['with two slashes', `${ISSUER}//`],
-    ['with a path', `${ISSUER}/x`],
-    ['in capitals', ISSUER.toUpperCase()],
-    ['longer', `${ISSUER}.evil.example`],
-    ['in an array', [ISSUER]],
-    ['empty', ''],
-    ['__proto__', '__proto__'],
-  ])('row 23: an iss that is %s is rejected', async (_, iss) => {
+  test.each(
+    [
+      ...['https://evil.example', undefined, null, `${ISSUER}//`, `${ISSUER}/x`, ISSUER.toUpperCase()],
+      ...[`${ISSUER}.evil.example`, [ISSUER], '', '__proto__'],
+    ].map((iss: unknown) => [iss]),
+  )('row 23: an iss that is %j is rejected', async (iss) => {
     expect(await user({}, { iss })).toBe('issuer');
   });
 
@@ -346,29 +324,14 @@ describe('issuer, audience, kind', () => {
     },
   );
 
-  test.each<[string, unknown]>([
-    ['missing', undefined],
-    ['null', null],
-    ['a number', 5],
-    ['in an array', [IDS.user]],
-    ['an object', {}],
-    ['an object that is no text', { toString: 1, valueOf: 1 }],
-    ['empty', ''],
-    ['the prefix alone', 'user'],
-    ['a word that starts like it', 'users'],
-    ['without a host', 'user_'],
-    ['without an id', 'user_portal.example.org_'],
-    ['followed by a newline', `${IDS.user}\n`],
-    ['in capitals', IDS.user.toUpperCase()],
-    ['with an escape', 'user_portal.example.org_\u001b[2J'],
-    ['with a slash', 'user_portal.example.org/../_x'],
-  ])('row 23: a user token whose sub is %s is rejected', async (_, sub) => {
+  test.each(
+    [
+      ...[undefined, null, 5, [IDS.user], {}, { toString: 1, valueOf: 1 }, '', 'user', 'users', 'user_'],
+      ...['user_portal.example.org_', `${IDS.user}\n`, IDS.user.toUpperCase()],
+      ...['user_portal.example.org_\u001b[2J', 'user_portal.example.org/../_x'],
+    ].map((sub: unknown) => [sub]),
+  )('row 23: a user token whose sub is %j is rejected', async (sub) => {
     expect(['kind', 'claims']).toContain(await user({}, { sub }));
-  });
-
-  test('row 23: a user token whose sub is a deeply nested array is rejected', async () => {
-    const rawPayload = JSON.stringify(claimsOf('user', { sub: 0 })).replace('"sub":0', `"sub":${DEEP}`);
-    expect(await user({ rawPayload })).toBe('malformed');
   });
 
   test.each([undefined, 'ci', 'users', 'conn', 'expo', 'proj1', 'mailto:a@b.example', '_user'])(
@@ -430,29 +393,19 @@ describe('issuer, audience, kind', () => {
     },
   );
 
-  test.each<[unknown, 'accepted' | TokenFault]>([
-    [undefined, 'accepted'],
-    ['JWT', 'accepted'],
-    ['jwt', 'accepted'],
-    ['at+jwt', 'accepted'],
-    ['application/jwt', 'accepted'],
-    ['application/at+JWT', 'accepted'],
-    ['', 'kind'],
-    ['JWT ', 'kind'],
-    ['JWT\n', 'kind'],
-    ['JWE', 'kind'],
-    ['JOSE', 'kind'],
-    ['dpop+jwt', 'kind'],
-    ['logout+jwt', 'kind'],
-    ['secevent+jwt', 'kind'],
-    ['at+at+jwt', 'kind'],
-    ['text/jwt', 'kind'],
-    [null, 'kind'],
-    [5, 'kind'],
-    [['JWT'], 'kind'],
-  ])('row 23: typ %j is %s', async (typ, due) => {
-    expect(await user({ header: { typ } })).toBe(due);
-  });
+  const TYPES: Record<string, unknown[]> = {
+    accepted: [undefined, 'JWT', 'jwt', 'at+jwt', 'application/jwt', 'application/at+JWT'],
+    kind: [
+      ...['', 'JWT ', 'JWT\n', 'JWE', 'JOSE', 'dpop+jwt', 'logout+jwt', 'secevent+jwt', 'at+at+jwt'],
+      ...['text/jwt', null, 5, ['JWT']],
+    ],
+  };
+  test.each(Object.entries(TYPES).flatMap(([due, types]) => types.map((typ) => [{ typ }, due] as const)))(
+    'row 23: typ %j is %s',
+    async (header, due) => {
+      expect(await user({ header })).toBe(due);
+    },
+  );
 });
 
 describe('messages', () => {
@@ -504,11 +457,6 @@ describe('messages', () => {
   function windows(part: string): string[] {
     return Array.from({ length: Math.max(0, part.length - 11) }, (_, start) => part.slice(start, start + 12));
   }
-
-  test("a project's verification names what is due", async () => {
-    const error = await errorOf(verifyProjectToken(makeToken(key, claimsOf('user')), trust));
-    expect(error.message).toContain('proj_');
-  });
 });
 
 const CLIENTS = ['slices-conn'];

@@ -228,13 +228,6 @@ describe.each(postgres.engines)('on %s', (_, newDatabase) => {
     expect(await grantsOf(server)).toEqual([(30 * DAY) / HOUR]);
     expect(answer(await refresh(server, next))).toBe('200');
   });
-
-  test('a grant that has ended ends the login', async () => {
-    const server = await start();
-    const { refresh_token } = await logIn(server);
-    await expireIn(server, -1000);
-    expect(answer(await refresh(server, refresh_token))).toBe('400 invalid_grant');
-  });
 });
 
 /** Makes every grant end so many milliseconds from now. */

@@ -182,14 +182,6 @@ describe('polls', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'], now: Date.now() }));
   afterEach(() => void vi.useRealTimers());
 
-  test.each([
-    ['people', {}, INTERVAL],
-    ['scripts', { autoApprove: 'lead' as const }, SECOND],
-  ])('are told the interval for %s', async (_, options, interval) => {
-    const server = await startIdentity(options);
-    expect((await startLogin(server)).interval * SECOND).toBe(interval);
-  });
-
   test('that come too fast are told so, the first one never', async () => {
     const server = await startIdentity();
     const login = await startLogin(server);

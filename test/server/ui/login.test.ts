@@ -44,32 +44,6 @@ async function loggedIn(user: string, at: IdentityServer | Browser['target'] = s
 const lead = await loggedIn('lead');
 
 describe('login, book, extend, delete, logout', () => {
-  test('as lead', async () => {
-    const browser = new Browser(server);
-    expect((await logInToPage(browser, 'lead')).status).toBe(200);
-    const session = await sessionOf(browser);
-    expect(session.user).toMatchObject({ name: 'lead' });
-    expect(session.experiments).toMatchObject([{ name: 'demo', project: { name: 'demo' }, role: 'lead' }]);
-    const headers = { 'slices-experiment': session.experiments[0].id };
-    const booked = await book(browser);
-    expect(booked.status).toBe(201);
-    const { id } = JSON.parse(booked.text);
-    const body = { end_date: new Date(Date.now() + 7_200_000).toISOString(), tokens: [] };
-    const extended = await asPage(browser, 'PUT', `/api/connectivity/${id}`, { headers, body });
-    expect([extended.status, JSON.parse(extended.text).end_date]).toEqual([200, body.end_date]);
-    const signed = { ...headers, accept: 'application/jwt' };
-    const proof = await asPage(browser, 'GET', `/api/connectivity/${id}`, { headers: signed });
-    expect([proof.headers.get('content-type'), proof.text.split('.')]).toEqual([
-      'application/jwt',
-      expect.toSatisfy((parts: string[]) => parts.length === 3),
-    ]);
-    expect((await asPage(browser, 'GET', '/api/connectivity', { headers })).text).toContain(id);
-    expect((await asPage(browser, 'DELETE', `/api/connectivity/${id}`, { headers })).status).toBe(204);
-    expect((await asPage(browser, 'POST', '/logout')).status).toBe(204);
-    expect(await sessionOf(browser)).toEqual(nobody);
-    expect((await asPage(browser, 'GET', '/api/links')).status).toBe(403);
-  });
-
   test('nothing but the listed requests is passed on', async () => {
     for (const request of [
       'GET /api/connectivity/x/y',

@@ -61,10 +61,6 @@ describe('what the page asks for', () => {
       expect(headers.get('cache-control')).toBe('no-store');
     }
   });
-
-  test('logged out there is no user', async () => {
-    expect(await (await ask('/ui/api/session')).json()).toEqual({ user: null, experiments: [] });
-  });
 });
 
 describe('a file of the page', () => {
@@ -181,16 +177,6 @@ test('the first page has the command for a login here, or where that takes no ad
     'slices-conn profile use here',
     'slices-conn login',
   ]);
-});
-
-test.each([
-  ['/portal', 'https://portal.example.org'],
-  ['/auth', 'https://login.example.org'],
-])('%s of a server that trusts others says where the service is', async (path, address) => {
-  const { status, text } = await read(trusting, path);
-  expect(status).toBe(404);
-  expect(text).toContain(address);
-  expect((await read(trusting, '/')).text).not.toContain('/device');
 });
 
 describe('a refusal', () => {

@@ -99,15 +99,6 @@ describe('the choice of the experiment, and the requests to the portal', () => {
     expect(found.origin).toBe(asked.length === 0 ? 'environment' : 'portal');
   });
 
-  test('the only active experiment is chosen', async () => {
-    const found = await access({}, { [ONE]: 'one' });
-    expect(found).toMatchObject({ id: ONE, name: 'one', origin: 'portal' });
-  });
-
-  test('several active experiments are not guessed', async () => {
-    await expect(access({})).rejects.toMatchObject({ code: 'usage' });
-  });
-
   const inTwo = { [ONE]: 'one', [TWO]: 'two', [THREE]: 'three' };
 
   test.each<[string, Changes, string, string[]]>([

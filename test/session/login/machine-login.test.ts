@@ -113,18 +113,6 @@ describe('an exchanged token', () => {
     expect(asked).toEqual(['refresh kept', 'refresh kept']);
   });
 
-  test('is asked for again after a failure', async () => {
-    let isAway = true;
-    const { options } = provider(() => {
-      if (isAway) throw new Failure('unavailable', 'away', { retryable: true });
-      return tokens(undefined);
-    });
-    const { get } = exchangedToken(given, options);
-    expect((await failureOf(get)).code).toBe('unavailable');
-    isAway = false;
-    expect((await get()).reveal()).toBe('access');
-  });
-
   test('says where a refresh token is from that is not accepted, and never shows it', async () => {
     const over = new Failure('not_logged_in', 'The session is over.', {
       why: 'invalid_grant',

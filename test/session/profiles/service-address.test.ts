@@ -156,18 +156,9 @@ describe('what a service names', () => {
     ['https://conn.local', 'https://portal'],
     ['https://[64:ff9b::a00:1]', 'https://auth.internal'],
     ...[
-      '[64:ff9b::808:808]',
-      '[2002:808:808::1]',
-      '[2a00:1450::1]',
-      '8.8.8.8',
-      '172.32.0.1',
-      '192.0.3.1',
-      '223.255.255.1',
+      ...['[64:ff9b::808:808]', '[2002:808:808::1]', '[2a00:1450::1]', '8.8.8.8', '172.32.0.1', '192.0.3.1'],
+      ...['223.255.255.1', 'local.example.org', 'internal.be', 'corp.example.org.'],
     ].map((host): [string, string] => ['https://conn.example.org', `https://${host}`]),
-    ...['local.example.org', 'internal.be', 'corp.example.org.'].map((host): [string, string] => [
-      'https://conn.example.org',
-      `https://${host}`,
-    ]),
   ])('of %s may be %s', async (url, portal) => {
     const address = { url, name: new URL(url).host };
     const metadata = { resource: url, portal_url: portal, authorization_servers: [portal] };

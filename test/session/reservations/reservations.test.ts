@@ -10,14 +10,13 @@ import { EXPERIMENT_TOKEN_HEADER } from '../../../src/contract/routes.ts';
 import type { Fetch } from '../../../src/contract/sending.ts';
 import { createReferenceServer } from '../../../src/reference-server.ts';
 import { Profiles } from '../../../src/session/profiles/profiles.ts';
-import type { Ledger, LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
-import type { Reservations } from '../../../src/session/reservations/reservations.ts';
+import type { LedgerDatabase } from '../../../src/session/reservations/ledger.ts';
 import { Session } from '../../../src/session/session.ts';
 import { SqliteDatabase } from '../../../src/store/sqlite/database.ts';
 import { LEDGER_FORMAT } from '../../../src/store/sqlite/format.ts';
 import { tokenOf } from '../../fixtures/command-world.ts';
 import { failureOf } from '../../fixtures/failures.ts';
-import { create, remove, update } from '../../fixtures/single-changes.ts';
+import { create, remove } from '../../fixtures/single-changes.ts';
 import { LATER, NOW } from '../../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
@@ -72,31 +71,12 @@ const LIST_ONLY: Abilities = { list: true, key: false };
 const NONE: Abilities = { list: false, key: false };
 
 /** A person's machine and a real service, with a faulty network between them. */
-interface Scene {
-  reservations: Reservations;
-  ledger: Ledger;
-  /** The fates of the next requests of a method, or for the description of the service. Later ones are delivered. */
-  fates: Partial<Record<string, Fate[]>>;
-  /** The number of requests of a method, for reservations. */
-  sent(method: string): number;
-  /** Deletes a reservation from another machine. */
-  deletedElsewhere(id: string): Promise<void>;
-  /** The reservations at the service, also without the list extension. */
-  onServer(): Promise<Reservation[]>;
-  /** The ledger, in short. */
-  outcomes(): Promise<string[]>;
-  notices: string[];
-  /** Moves every clock. */
-  wait(milliseconds: number): void;
-  /** The same machine with an empty memory, as in another command. */
-  again(): Reservations;
-}
-
-async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
+async function scene({ list, key }: Abilities = ALL) {
   let clock = NOW;
   const now = (): number => clock;
   const server = await createReferenceServer({ now });
-  const fates: Scene['fates'] = {};
+  /** The fates of the next requests of a method, or for the description of the service. Later ones are delivered. */
+  const fates: Partial<Record<string, Fate[]>> = {};
   const methods: string[] = [];
   const notices: string[] = [];
   const own = `${server.addresses.connectivity}/apis/v1alpha1/connectivity`;
@@ -155,26 +135,34 @@ async function scene({ list, key }: Abilities = ALL): Promise<Scene> {
     ledger,
     fates,
     notices,
-    sent: (method) => methods.filter((sent) => sent === method).length,
-    async deletedElsewhere(id) {
+    /** The number of requests of a method, for reservations. */
+    sent: (method: string) => methods.filter((sent) => sent === method).length,
+    /** Deletes a reservation from another machine. */
+    async deletedElsewhere(id: string) {
       const headers = await credentials();
       await server.fetch(new Request(`${own}/${id}`, { method: 'DELETE', headers }));
     },
+    /** The reservations at the service, also without the list extension. */
     async onServer() {
       const headers = await credentials();
       const reply = await server.fetch(new Request(own, { headers }));
       return ((await reply.json()) as { items: Reservation[] }).items;
     },
+    /** The ledger, in short. */
     outcomes: async () =>
       (await ledger.all()).map(({ key: name, asked, outcome, id }) =>
         [name, asked, outcome, id === undefined ? 'no id' : 'id'].join(' '),
       ),
-    wait: (milliseconds) => {
+    /** Moves every clock. */
+    wait: (milliseconds: number) => {
       clock += milliseconds;
     },
+    /** The same machine with an empty memory, as in another command. */
     again: () => newSession().reservations,
   };
 }
+
+type Scene = Awaited<ReturnType<typeof scene>>;
 
 /** The id of the only reservation at the service. */
 async function onlyId({ onServer }: Scene): Promise<string> {
@@ -457,24 +445,6 @@ describe('a search whose answer is lost', () => {
   });
 });
 
-describe('a refused create request', () => {
-  test.each<[string, Fate]>([
-    ['nobody is there', unreachable],
-    ['the service says that it did nothing', answering(nothingDone)],
-    ['the service asks for fewer requests', fewer],
-  ])('%s: it can be sent again under its key', async (_, fate) => {
-    const here = await scene();
-    here.fates['POST'] = [fate];
-    const { facts } = await failureOf(() => create(here.reservations, LATER, KEY));
-    expect(facts).toMatchObject({ retryable: true });
-    expect(facts.maybeDone).toBeUndefined();
-    expect(await here.outcomes()).toEqual(['my-key reserve refused no id']);
-    expect((await create(here.again(), LATER, KEY)).verified).toBe(true);
-    expect(await here.outcomes()).toEqual(['my-key reserve booked id']);
-    expect(here.sent('POST')).toBe(2);
-  });
-});
-
 describe('a person’s own idempotency key', () => {
   test.each([ALL, LIST_ONLY, { list: false, key: true }, NONE])(
     'run twice: the same reservation, at a service with %j',
@@ -519,18 +489,6 @@ describe('a person’s own idempotency key', () => {
     expect(here.sent('POST')).toBe(1);
   });
 
-  test('with the times in the same words, after the answer was lost: sent as it was meant at first', async () => {
-    const here = await scene();
-    const typed = { ...KEY, typedTimes: '+1h for 2h' };
-    here.fates['POST'] = [replyLost, vanished, vanished];
-    await failureOf(() => create(here.reservations, LATER, typed));
-    here.wait(HOUR);
-    const later = { ...LATER, start: NOW + 2 * HOUR, end: NOW + 4 * HOUR };
-    const { reservation } = await create(here.again(), later, typed);
-    expect(Date.parse(reservation.start_date)).toBe(LATER.start);
-    expect(reservation.id).toBe(await onlyId(here));
-  });
-
   test('after somebody else deleted it: the service is asked, and nothing is booked', async () => {
     const here = await scene();
     const { reservation } = await create(here.reservations, LATER, KEY);
@@ -559,28 +517,6 @@ describe('a person’s own idempotency key', () => {
     expect(failure.code).toBe('idempotency_key_reused');
     expect(keyless.sent('POST')).toBe(1);
   });
-
-  test('after the deletion: idempotency_key_reused, and nothing is booked', async () => {
-    const here = await scene();
-    const { reservation } = await create(here.reservations, LATER, KEY);
-    await remove(here.reservations, reservation.id);
-    const failure = await failureOf(() => create(here.again(), LATER, KEY));
-    expect(failure.code).toBe('idempotency_key_reused');
-    expect(failure.message).toMatch(/deleted/);
-    expect(await here.onServer()).toEqual([]);
-  });
-
-  test.each([ALL, NONE])(
-    '--start-now --for 2h, typed again a minute later: the same reservation; %j',
-    async (abilities) => {
-      const here = await scene(abilities);
-      const first = await create(here.reservations, { ...LATER, start: 'now', end: NOW + 2 * HOUR }, KEY);
-      here.wait(60_000);
-      const later: ReservationRequest = { ...LATER, start: 'now', end: NOW + 60_000 + 2 * HOUR };
-      expect((await create(here.again(), later, KEY)).reservation).toEqual(first.reservation);
-      await onlyId(here);
-    },
-  );
 
   test('--start-now --for 2h, its answers lost, typed again an hour later: the same reservation', async () => {
     const here = await scene();
@@ -639,14 +575,6 @@ describe('a person’s own idempotency key', () => {
     }
     if (!abilities.key) expect(here.sent('POST')).toBe(1);
   });
-
-  test('after an update: the same command gives the updated reservation', async () => {
-    const here = await scene();
-    const { reservation } = await create(here.reservations, LATER, KEY);
-    await update(here.reservations, reservation, { bandwidth: 5 });
-    const again = await create(here.again(), LATER, KEY);
-    expect(again.reservation).toMatchObject({ id: reservation.id, bandwidth: 5 });
-  });
 });
 
 describe('an answer that does not verify', () => {
@@ -672,15 +600,6 @@ describe('an answer that does not verify', () => {
     expect((await here.reservations.list()).items).toMatchObject([{ id }]);
     expect((await here.again().show(id)).verified).toBe(true);
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
-  });
-
-  test('to an update names the reservation too, and the outcome is unknown', async () => {
-    const here = await scene();
-    const reservation = await bookedAt(here);
-    here.fates['PUT'] = [forged];
-    const failure = await failureOf(() => update(here.reservations, reservation, { bandwidth: 5 }));
-    expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: reservation.id } });
-    expect(await here.outcomes()).toEqual(['made-1 update unknown id']);
   });
 
   test('before a delete request that is not sent: the reservation stays in the ledger', {}, async () => {
@@ -722,20 +641,6 @@ describe('changes that are made together', () => {
       'made-3/1 reserve booked id',
     ]);
     expect(await stateOf(here)).toEqual(after);
-  });
-
-  test('a refusal names its item, and the ledger has the creates as refused', async () => {
-    const here = await scene();
-    const { items } = await CHANGES.batch(here);
-    const tooMuch: ChangeItem = { action: 'create', request: { ...LATER, bandwidth: 1_000_000 } };
-    const failure = await failureOf(() => here.reservations.change([...items, tooMuch]));
-    expect(failure.facts.details?.map(({ item }) => item)).toEqual([3]);
-    expect((await here.outcomes()).toSorted()).toEqual([
-      'made-1 reserve booked id',
-      'made-2 reserve booked id',
-      'made-3/1 reserve refused no id',
-      'made-3/4 reserve refused no id',
-    ]);
   });
 
   test('killed before the answer: the list settles the ledger, also where the service moved the creates', async () => {
