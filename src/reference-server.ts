@@ -351,12 +351,12 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
     drain() {
       health.drain();
       events.close();
-      allocator.stop();
+      void allocator.stop();
     },
     forget: (before) => stores.reservations.forget(before),
     async close() {
       events.close();
-      allocator.stop();
+      await allocator.stop();
       await stores.close();
     },
   };

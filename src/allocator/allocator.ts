@@ -105,9 +105,10 @@ export class Allocator {
     this.#options = options;
   }
 
-  /** Ends all questions: the server stops. */
-  stop(): void {
+  /** Ends all questions: the server stops. @returns resolves when all that waits for a decision has it */
+  async stop(): Promise<void> {
     this.#questions.stop();
+    await Promise.all([...this.#lines.values()].map(({ working }) => working));
   }
 
   /**
@@ -161,7 +162,9 @@ export class Allocator {
     if (!isRefusedByLinks(answer)) return answer;
     try {
       const { answer: told } = await this.#rehearse(items, { askedBy });
-      if (told.ok || told.reason !== 'refused') return answer;
+      // What was in the way has gone meanwhile.
+      if (told.ok) return await this.#make(items, terms);
+      if (told.reason !== 'refused') return answer;
       return { ...answer, items: answer.items.map((item, index) => explainedBy(item, told.items[index])) };
     } catch (error) {
       // That it is refused is certain, and in the audit.

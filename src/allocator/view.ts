@@ -156,12 +156,15 @@ export class LinksView {
 
   /** The id of the reservation that has a name; undefined when the name is free. */
   holderOf(name: ReservationName): string | undefined {
-    const has = (record: ReservationRecord | undefined): boolean =>
-      record?.name === name.name && record.experiment === name.experiment;
-    const change = this.#changes.findLast(({ record, before }) => has(record) || has(before));
-    if (!change) return this.#known.names.get(textOfName(name));
-    const { action, record } = change;
-    return action !== 'delete' && has(record) ? record.id : undefined;
+    const has = (record: ReservationRecord): boolean =>
+      record.name === name.name && record.experiment === name.experiment;
+    let holder = this.#known.names.get(textOfName(name));
+    for (const { action, record } of this.#changes) {
+      if (action !== 'delete' && has(record)) holder = record.id;
+      // One that has ended had the name too, and does not free it.
+      else if (holder === record.id) holder = undefined;
+    }
+    return holder;
   }
 
   /** What an idempotency key stands for; undefined when the key is free. */

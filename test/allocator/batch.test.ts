@@ -143,6 +143,48 @@ describe('a batch that moves as a whole', () => {
   });
   afterEach(() => opened.close());
 
+  test('frees a name by deleting its holder, and not by deleting one of that name that has ended', async () => {
+    const allocator = start();
+    idsOf(await allocator.batch([create(0, { name: 'n' })]));
+    clock = 20;
+    idsOf(await allocator.batch([create(1, { start: 30, end: 40, name: 'n' })]));
+    const next = create(2, { start: 50, end: 60, name: 'n' });
+    expect(refusedIn(await allocator.batch([remove('r00000'), next]))).toEqual([[1, 'name_taken']]);
+    const [gone, taken] = await Promise.all([
+      allocator.delete('r00000', { by: 'user' }),
+      allocator.create(next.action === 'create' ? next.request : request(2)),
+    ]);
+    expect([gone, taken.ok]).toEqual([true, false]);
+    idsOf(await allocator.batch([remove('r00001'), next]));
+  });
+
+  test('two allocators, batches and single requests at once: no deadlock, nothing overbooked', async () => {
+    const allocators = [start(), start()];
+    let seed = 1;
+    const chance = (below: number): number => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    let done = 0;
+    const client = async (allocator: Allocator): Promise<void> => {
+      for (let round = 0; round < 12; round += 1) {
+        const items = Array.from({ length: 3 }, () => {
+          const at = chance(60);
+          return create(chance(3), { start: at, end: at + 1 + chance(6), bandwidth: 50 + chance(200) });
+        });
+        const [first] = items;
+        const outcome = await allocator.batch(items);
+        if (outcome.ok) done += 3;
+        if (first?.action === 'create') await allocator.create(first.request);
+        if (outcome.ok && round % 3 === 0)
+          await allocator.delete(outcome.records[0]?.id ?? '', { by: 'user' });
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, (_, index) => client(allocators[index % 2] ?? start())));
+    expect(done).toBeGreaterThan(0);
+    for (const allocator of allocators) await isTrue(allocator);
+  });
+
   test('says what no other time would mend, and nothing of times that do not fit', async () => {
     const allocator = start();
     await allocator.batch([

@@ -41,6 +41,8 @@ const SETTINGS = `
   PRAGMA wal_autocheckpoint = 4096;
   PRAGMA cache_size = -16384;
   PRAGMA temp_store = MEMORY`;
+/** How many transactions that wait at the same time share a commit at most. */
+const SHARING = 64;
 /** How many connections that read are kept open between snapshots. */
 const IDLE_READERS = 4;
 
@@ -64,9 +66,7 @@ export class SqliteDatabase implements SqlDatabase {
   /** Connections that read, between two snapshots: to open one takes longer than most questions. */
   readonly #idle: Connection[] = [];
   #isClosed = false;
-  readonly #line = new Line<Work, unknown>(1, (works) =>
-    Promise.all(works.map((work) => this.#transact(work))),
-  );
+  readonly #line: Line<Work, unknown>;
   readonly #alone = statementsBy((...given) => this.transaction(() => this.#writer.query(...given)));
   readonly all = this.#alone.all;
   readonly arrays = this.#alone.arrays;
@@ -83,6 +83,8 @@ export class SqliteDatabase implements SqlDatabase {
     this.#writer = new Connection(database);
     this.#checkPlace = checkPlace;
     this.#open = open;
+    // In memory a snapshot is a transaction, which sees nothing of others.
+    this.#line = new Line(open ? SHARING : 1, (works) => this.#transact(works));
     this.#reading = open?.();
     this.reader = this.#reading ? statementsBy(this.#reading.query) : this;
   }
@@ -210,28 +212,34 @@ export class SqliteDatabase implements SqlDatabase {
     if (failures.length > 0) throw failures[0];
   }
 
-  async #transact(work: Work): Promise<unknown> {
-    const { database, query } = this.#writer;
-    let isOver = false;
-    // Work that fails may have begun other writes, which go on in slices: they would run after its rollback, in another's work.
-    const guarded: SqlQuery = async (...given) => {
-      if (isOver) throw new RangeError('a statement came after its work was over');
-      return query(...given);
-    };
+  /** Does works in one transaction, one after the other. */
+  async #transact(works: readonly Work[]): Promise<unknown[]> {
+    const { database } = this.#writer;
     try {
       await retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'));
-      const answer = await work(transactionBy(guarded)).finally(() => {
-        isOver = true;
-      });
+      const answers: unknown[] = [];
+      for (const work of works) answers.push(await this.#guarded(work));
       this.#checkPlace();
       await commit(database).catch((error: unknown) => {
         throw commitError(error, database.isTransaction);
       });
-      return answer;
+      return answers;
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK');
       throw storeError(error);
     }
+  }
+
+  /** Work that fails may have begun other writes, which go on in slices: they would run after its rollback, in another's work. */
+  async #guarded(work: Work): Promise<unknown> {
+    let isOver = false;
+    const query: SqlQuery = async (...given) => {
+      if (isOver) throw new RangeError('a statement came after its work was over');
+      return this.#writer.query(...given);
+    };
+    return work(transactionBy(query)).finally(() => {
+      isOver = true;
+    });
   }
 }
 
