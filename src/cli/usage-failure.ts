@@ -23,6 +23,13 @@ const MEANT: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
+/** Commands, by their paths, that a later version is to have. */
+const PLANNED: readonly string[] = [
+  'slices-conn maintenance',
+  'slices-conn configuration',
+  'slices-conn serve topology',
+];
+
 /**
  * Commander's message as a failure. The next step is the typed command with the word that was meant, else the help of the
  * command.
@@ -37,6 +44,8 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   const help = `${path} --help`;
   const failure = (says: string, fix = help): Failure => new Failure('usage', says, { fix });
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
+    if (PLANNED.includes(`${path} ${wrong}`))
+      return failure(`${path} ${wrong} is planned; this version does not have it yet.`);
     const says = `${path} has no ${what} ${wrong}.`;
     const next = texts[texts.indexOf(wrong) + 1];
     const foreign = (MEANT.get(`${wrong} ${next}`) ?? MEANT.get(wrong))

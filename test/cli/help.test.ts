@@ -133,6 +133,7 @@ describe('a typing mistake names itself; the next step is what was meant, else t
     ],
     ['lst', noCommand('lst', 'list'), '--json list'],
     ['nonsense', 'slices-conn has no command nonsense.', '--help'],
+    ['maintenance list', 'slices-conn maintenance is planned; this version does not have it yet.', '--help'],
     // The name of a member that every object has.
     ['constructor', 'slices-conn has no command constructor.', '--help'],
     ['project lists --all', noCommand('lists', 'list', ' project'), '--json project list --all'],

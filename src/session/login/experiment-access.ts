@@ -7,6 +7,7 @@ import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne, isNamed } from '../choice.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Connection } from './connection.ts';
+import { heldKind } from './given-tokens.ts';
 import { officialClient, type TokenOrigin, type TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
@@ -100,13 +101,20 @@ export async function chooseExperiment(
   return chooseOne('experiment', named, items, now(), { ...choice, project });
 }
 
-/** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
+/**
+ * The experiment of a token in the environment; undefined where there is none, or another experiment is wanted.
+ *
+ * @throws Failure `token_invalid` for a token of another kind: a service tells tokens by what they are, and would take it
+ */
 export async function givenAccess(
   wanted: string | undefined,
   given: TokenSource | undefined,
 ): Promise<ExperimentAccess | undefined> {
   if (!given) return undefined;
   const token = await given.get();
+  const held = heldKind(token);
+  if (held === 'user' || held === 'project')
+    throw new Failure('token_invalid', 'The experiment token is of another kind. Nothing was sent.');
   const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
   const isMeant = wanted === undefined || wanted === id || wanted === name;
   return isMeant ? { id, name, token, origin: given.origin, where: given.where } : undefined;

@@ -126,6 +126,11 @@ describe('the choice of the experiment, and the requests to the portal', () => {
     });
   });
 
+  test('a given token of another kind is refused before anything is sent: a service would take it', async () => {
+    const user = { ...given, get: async () => new Secret(makeToken(key, claimsOf('user'))) };
+    await expect(access({ given: user })).rejects.toMatchObject({ code: 'token_invalid' });
+  });
+
   test('a given opaque token is used when no experiment is named', async () => {
     const opaque = { ...given, get: async () => new Secret('opaque') };
     expect(await access({ given: opaque })).toMatchObject({ id: undefined, name: undefined, asked: [] });
