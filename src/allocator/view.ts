@@ -92,6 +92,9 @@ export class LinksView {
   readonly #uses = new Map<string, LinkUse>();
   /** The changes, each with its reservation as it was before. */
   readonly #changes: (WrittenChange & { before: ReservationRecord | undefined })[] = [];
+  /** How many changes each link has of them, and how many live reservations more each tenant. */
+  readonly #moved = new Map<string, number>();
+  readonly #made = new Map<string, number>();
 
   /** @param now milliseconds */
   constructor(now: number, options: ViewOptions) {
@@ -123,8 +126,7 @@ export class LinksView {
 
   /** A link's version; each change of the operation counts. */
   version(link: string): number {
-    const changes = this.#changes.filter(({ record }) => record.hops.some((hop) => hop.link === link));
-    return (this.#known.versions.get(link) ?? 0) + changes.length;
+    return (this.#known.versions.get(link) ?? 0) + (this.#moved.get(link) ?? 0);
   }
 
   /** The use of a link. @throws RangeError for a link that left the network */
@@ -150,8 +152,7 @@ export class LinksView {
   live(tenant: string): number {
     const live = this.#known.live.get(tenant);
     if (live === undefined) throw new RangeError('the reservations of this tenant were not counted');
-    const changed = this.#changes.filter(({ record }) => record.tenant === tenant && record.end > this.now);
-    return changed.reduce((sum, { action }) => sum + { create: 1, update: 0, delete: -1 }[action], live);
+    return live + (this.#made.get(tenant) ?? 0);
   }
 
   /** The id of the reservation that has a name; undefined when the name is free. */
@@ -184,16 +185,27 @@ export class LinksView {
 
   /** Takes changes back, the last one first, until only so many are left. */
   undo(changes: number): void {
-    for (const { record, before } of this.#changes.splice(changes).reverse()) {
-      this.#hold(before ?? record, before !== undefined);
+    for (const { before, ...change } of this.#changes.splice(changes).reverse()) {
+      this.#count(change, -1);
+      this.#hold(before ?? change.record, before !== undefined);
     }
   }
 
   /** Makes a change, which whatever is decided after it sees. */
   apply(change: WrittenChange): void {
     const { action, record } = change;
-    this.#changes.push({ ...change, before: this.reservation(record.id) });
+    this.#changes.push({ ...change, before: action === 'create' ? undefined : this.reservation(record.id) });
+    this.#count(change, 1);
     this.#hold(record, action !== 'delete');
+  }
+
+  /** Counts a change, or takes it back: a look at all changes would take longer with each. */
+  #count({ action, record }: WrittenChange, times: 1 | -1): void {
+    const add = (counts: Map<string, number>, name: string, by: number): void =>
+      void counts.set(name, (counts.get(name) ?? 0) + by);
+    for (const { link } of record.hops) add(this.#moved, link, times);
+    if (record.end > this.now)
+      add(this.#made, record.tenant, times * { create: 1, update: 0, delete: -1 }[action]);
   }
 
   /** Puts a reservation into the use of its links, or removes it. */
