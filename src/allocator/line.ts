@@ -17,7 +17,7 @@ export class Line<Work, Answer> {
   readonly #does: (works: readonly Work[]) => Promise<readonly Answer[]>;
   readonly #ended: () => void;
   readonly #waiting: Waiting<Work, Answer>[] = [];
-  /** Resolves when no work is left; undefined where there is none. */
+  /** Resolves when no work is left. Undefined while nothing waits. */
   working: Promise<void> | undefined;
 
   /**

@@ -22,7 +22,7 @@ export const NODE_PROGRAMS = {
 } as const;
 
 /** The release of Node.js that a checkout, the executables and the release's own steps use. */
-export const NODE_RELEASE = MANIFEST.devDependencies.node;
+const NODE_RELEASE = MANIFEST.devDependencies.node;
 
 /**
  * Fetches a platform's Node.js from the package registry.

@@ -71,7 +71,7 @@ const filesOf = (kind: keyof typeof OUTSIDE): Plugin => ({
 
 const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
 
-/** Modules in the place of others that take long to load, and whose work this program does not need; and whose imports are meant. */
+/** Modules that replace others, which take long to load and whose work this program does not need. Only imports by `importer` are replaced. */
 const STAND_INS: readonly [source: RegExp, importer: RegExp, code: string][] = [
   // For sub-commands that are programs of their own: this program has none.
   [/^node:child_process$/, /[\\/]commander[\\/]/, 'export default {};'],
@@ -101,7 +101,7 @@ const STAND_INS: readonly [source: RegExp, importer: RegExp, code: string][] = [
 const standIns: Plugin = {
   name: 'stand-ins',
   resolveId(source, importer = '') {
-    const index = STAND_INS.findIndex((each) => each[0].test(source) && each[1].test(importer));
+    const index = STAND_INS.findIndex(([from, by]) => from.test(source) && by.test(importer));
     if (index >= 0) return `\0stand-in-${index}`;
     return importer.startsWith('\0stand-in-') ? join(ROOT, 'node_modules', source) : null;
   },

@@ -138,7 +138,7 @@ export function renamed(line: CommandLine, names: ReadonlyMap<string, string>): 
 }
 
 /** Whether a word is a flag; `-` alone is standard input. */
-export function isFlag(word: string): boolean {
+function isFlag(word: string): boolean {
   return word.length > 1 && word.startsWith('-');
 }
 

@@ -168,17 +168,13 @@ export async function askFor(
 export async function chooseNamed(
   context: Context,
   title: string,
-  items: readonly { name: string; about: string }[],
+  names: readonly string[],
   declined: string,
 ): Promise<string> {
   const { output } = context;
-  const width = Math.max(...items.map(({ name }) => name.length));
   output.prompt(title);
-  for (const [at, { name, about }] of items.entries()) {
-    output.prompt(`  ${String(at + 1).padStart(2)}  ${name.padEnd(width)}  ${about}`.trimEnd());
-  }
+  for (const [at, name] of names.entries()) output.prompt(`  ${String(at + 1).padStart(2)}  ${name}`);
   let chosen = '';
-  const names = items.map(({ name }) => name);
   const read = (text: string): void => {
     const named = names.find((name, at) => name === text || String(at + 1) === text);
     if (named === undefined) throw new Failure('usage', hinted(`${text} is not one of them.`, text, names));

@@ -4,16 +4,6 @@ import { EXAMPLE_IDS, RESERVATION_NAME, ReservationId, SiteName } from '../contr
 import { SITES } from '../contract/links.ts';
 import { nearest } from '../session/choice.ts';
 
-export {
-  bandwidthChange,
-  bandwidthWord,
-  formatBandwidth,
-  formatVolume,
-  parseBandwidth,
-  parseVolume,
-  withLastingVolume,
-} from '../contract/amounts.ts';
-
 /**
  * The known site with the name {@link nearest} to a mistyped one; undefined where none is near.
  *

@@ -8,7 +8,7 @@ import {
   SlotListReply,
 } from '../contract/availability.ts';
 import { isoDuration } from '../contract/durations.ts';
-import { EVENT_STREAM_TYPE, type ReservationEvent } from '../contract/events.ts';
+import { EVENT_STREAM_TYPE } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
@@ -18,6 +18,7 @@ import {
   type AskedRoute,
   asksForRoute,
   type Reservation,
+  type ReservationEvent,
   ReservationReply,
 } from '../contract/reservation.ts';
 import { JWT_TYPE, type RouteName } from '../contract/routes.ts';

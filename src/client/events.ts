@@ -2,9 +2,10 @@ import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
 import { withinTime } from '../contract/bounded.ts';
 import { DAY, SECOND } from '../contract/durations.ts';
-import { EVENT_PAUSE, EVENT_STREAM_TYPE, ReservationEvent } from '../contract/events.ts';
+import { EVENT_PAUSE, EVENT_STREAM_TYPE } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
 import { readJson } from '../contract/json.ts';
+import { ReservationEvent } from '../contract/reservation.ts';
 import type { Incoming } from '../contract/sending.ts';
 
 /** The longest pause between two looks while nothing is told, in milliseconds. */

@@ -29,7 +29,7 @@ export class ProviderAway extends Failure {
   }
 }
 
-/** Whether a reply says that another one may come later. */
+/** Whether the provider can't answer now: 408, 429 or 5xx. */
 export function isAway({ status }: Reply): boolean {
   return status >= 500 || status === 429 || status === 408;
 }

@@ -32,7 +32,7 @@ export interface Reply {
 }
 
 /** The code for a service that gives none, by the location that it names. */
-export const CODE_OF_LOCATION = {
+const CODE_OF_LOCATION = {
   Site: 'site_invalid',
   Date: 'date_invalid',
   Bandwidth: 'bandwidth_unavailable',

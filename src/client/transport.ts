@@ -102,17 +102,22 @@ export function createTransport(options: TransportOptions): NetworkTransport {
         error;
       const isPassing =
         statusCode === undefined
-          ? PASSING_PROBLEMS.includes(errorCode(error) ?? '')
+          ? PASSING_PROBLEMS.includes(errorCode(error))
           : PASSING_STATUS.includes(statusCode);
       const asked = Number(headers?.['retry-after'] ?? 0) * 1000;
-      // Who is to come back later has this reply as the answer.
+      // A longer Retry-After is not waited for: then this reply is the answer.
       const isSoon = asked < timeout / 4;
       const pause = Math.max(pauseBefore(counter), asked);
       if (method === 'GET' && isPassing && isSoon && counter < MAX_ATTEMPTS) setTimeout(done, pause, null);
       else done(error);
     },
   });
-  /** Many clients do not come back at once, and less often each time. @param made how many attempts were made */
+  /**
+   * The pause before the next attempt, in milliseconds. It doubles each time. A random part keeps many clients from coming back
+   * together.
+   *
+   * @param made how many attempts were made
+   */
   const pauseBefore = (made: number): number => FIRST_PAUSE * 2 ** (made - 1) * (1 + random() / 2);
 
   function begin(request: Outgoing, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
@@ -213,8 +218,8 @@ function isInNoProxy({ hostname }: URL): boolean {
 const WITHOUT_SCHEME = /^(?:[^\s/]+@)?(?:[\w.-]+|\[[\da-f:.]+\]):\d{1,5}\/?$/i;
 
 /**
- * The proxy that the environment names for addresses of a scheme, and the variable; an empty address stands for none. A variable in lower case goes first, as with curl;
- * `host:port` without a scheme is an http proxy, as with curl and wget.
+ * The proxy that the environment names for addresses of a scheme, and the name of its variable. An empty address means no proxy.
+ * A variable in lower case goes first, as with curl; `host:port` without a scheme is an http proxy, as with curl and wget.
  *
  * @throws Failure `usage` for an invalid address, which is not repeated, since it may hold a password
  */

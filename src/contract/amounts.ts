@@ -61,7 +61,7 @@ export function bandwidthWord(mbps: number): string {
  *
  * @param fraction the digits behind the point
  */
-export function scaled(whole: string, fraction: string, factor: bigint): bigint | undefined {
+function scaled(whole: string, fraction: string, factor: bigint): bigint | undefined {
   const [product, divisor] = [BigInt(whole + fraction) * factor, 10n ** BigInt(fraction.length)];
   return product % divisor === 0n ? product / divisor : undefined;
 }

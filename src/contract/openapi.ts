@@ -70,7 +70,7 @@ export function describeApi(version: string): Described {
     ],
     paths,
     components: {
-      schemas: mapped(Object.entries(SCHEMAS), jsonSchema),
+      schemas: mapped(SCHEMAS, jsonSchema),
       examples: Object.fromEntries(
         answered.map((code) => {
           const value = problemBody([{ code, msg: PROBLEM_MESSAGES[code] }], PROBLEM_FACTS[code]);
@@ -96,9 +96,9 @@ export function describeApi(version: string): Described {
   };
 }
 
-/** An object of what is made of each value. */
-function mapped<Value>(entries: readonly [string, Value][], make: (value: Value) => unknown): Described {
-  return Object.fromEntries(entries.map(([name, value]) => [name, make(value)]));
+/** The same members, each with what `make` gives for its value. */
+function mapped<Value>(values: Readonly<Record<string, Value>>, make: (value: Value) => unknown): Described {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, make(value)]));
 }
 
 /** Below the one base address. Most generators of clients ignore a `servers` of a path, so the portal's are named in full. */
@@ -227,7 +227,7 @@ function responses({ success, query = {}, service, ...route }: Route): Described
       headers: unlessEmpty({
         Location: status === 201 ? header('Its address.', true) : undefined,
         ETag: tagged && header('For If-None-Match.', true),
-        ...mapped(Object.entries(headers), header),
+        ...mapped(headers, header),
       }),
       content: unlessEmpty(content),
     },

@@ -160,7 +160,7 @@ export function readBody(body: Record<string, unknown>, flags: BodyFlags): BodyR
 /** Reads the body of an update in the same way: absent members keep their values (contract/README.md, "PUT"). */
 export function readUpdateBody(
   body: Record<string, unknown>,
-  { startNow }: BodyFlags,
+  { startNow }: Pick<BodyFlags, 'startNow'>,
 ): BodyReading<Partial<ReservationRequest>> {
   const flags = { startNow, earliest: false };
   return read(ReservationUpdate, body, flags, contradictions({ start_date: body['start_date'] }, flags));

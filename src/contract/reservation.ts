@@ -385,3 +385,15 @@ export const BatchResultsReply = v.object({
     }),
   ),
 });
+
+const EVENT_TYPES = ['created', 'updated', 'deleted', 'started', 'ending_soon', 'ended'] as const;
+/** An event of a reservation. The last three come with time alone. */
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** The data of an event `reservation`: the reservation as it is now; a deleted one as it was last. */
+export const ReservationEvent = v.object({
+  type: v.picklist(EVENT_TYPES),
+  reservation: ReservationReply,
+});
+/** See {@link ReservationEvent}. */
+export type ReservationEvent = v.InferOutput<typeof ReservationEvent>;

@@ -27,12 +27,12 @@ import {
 export const API_VERSION = 'v1alpha1';
 
 /** The problems of requests that any user token may make. */
-export const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
+const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
 /** The problems of requests that need a user token with a scope. */
-export const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
+const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
 
 /** The problems of a body, whatever it should hold. */
-export const UNREADABLE = ['body_unreadable', 'body_too_large', 'media_type_unsupported'] as const;
+const UNREADABLE = ['body_unreadable', 'body_too_large', 'media_type_unsupported'] as const;
 
 /** What the routes of the portal have in common, and those of its extensions. */
 const PORTAL = { service: 'portal', credentials: 'user', scopes: ['projects'] } as const;
@@ -49,7 +49,7 @@ const CI_RULES = {
 } as const;
 
 /** The portal's endpoints (contract/README.md, "Portal endpoints"), but for its key set. */
-export const PORTAL_ROUTES = {
+const PORTAL_ROUTES = {
   listProjects: {
     ...PORTAL,
     method: 'GET',

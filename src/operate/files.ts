@@ -59,7 +59,7 @@ function readObject(what: string, path: string): object {
   throw new Failure('file_unusable', `The ${what} ${path} is not a JSON object.`);
 }
 
-/** Where a text stops being JSON, as the engine says it; its words would repeat the text. */
+/** Where a text stops being JSON: the place that the engine names. The engine's message is not shown, since it repeats the text. */
 function faultIn(text: string): string {
   try {
     JSON.parse(text);

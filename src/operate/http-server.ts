@@ -16,6 +16,7 @@ import { type Changes, Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
 import { problemBody } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
+import { problemHeaders } from '../server/problem-error.ts';
 import type { Certificate } from './certificate.ts';
 import type { ListeningPlace } from './options.ts';
 
@@ -287,7 +288,7 @@ const REST = 500;
 /** How many bytes of it. */
 const REST_BYTES = 1_048_576;
 
-/** How often {@link firstRequestsSent} looks, in milliseconds. */
+/** How often {@link endSoon} and {@link firstRequestsSent} check, in milliseconds. */
 const CHECK_EVERY = 20;
 
 /** The status and the reason of a request that can't be read, by the platform's reason or code of the error; else 400. */
@@ -311,15 +312,14 @@ function refuseUnread(socket: Duplex, { code, reason }: { code: string; reason: 
 
 /** Refuses a request, and closes the connection. Its rest is read first, within a time, since unread bytes can lose the reply. */
 function refuse(request: IncomingMessage, response: ServerResponse, status: number, msg: string): void {
-  const [code, said, headers] =
+  const [code, said] =
     status === 503
-      ? (['unavailable', `${msg} Nothing was changed; try again.`, { 'retry-after': '5' }] as const)
-      : (['request_invalid', msg, {}] as const);
+      ? (['unavailable', `${msg} Nothing was changed; try again.`] as const)
+      : (['request_invalid', msg] as const);
   response.writeHead(status, {
     'content-type': 'application/json',
-    'cache-control': 'no-store',
     connection: 'close',
-    ...headers,
+    ...problemHeaders(code),
   });
   const answer = (): void => {
     clearTimeout(patience);

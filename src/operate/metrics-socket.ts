@@ -51,6 +51,7 @@ export async function openMetrics(place: ListeningPlace) {
  */
 function metricsListener(text: () => string, listening: string): RequestListener {
   const isOwn = (name: string): boolean => loopbackAddress(name) !== undefined;
+  const isHidden = isOwn(listening);
   return (request, response) => {
     const refuse = (status: number, words: string, headers: Readonly<Record<string, string>> = {}): void => {
       response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers });
@@ -64,7 +65,7 @@ function metricsListener(text: () => string, listening: string): RequestListener
       .toLowerCase()
       .replace(/:\d+$/, '')
       .replace(/^\[(.*)\]$/, '$1');
-    if (isOwn(listening) && !isOwn(host)) return refuse(421, 'This server does not answer for that host.');
+    if (isHidden && !isOwn(host)) return refuse(421, 'This server does not answer for that host.');
     if (url.split('?')[0] !== '/metrics') return refuse(404, 'There is only /metrics.');
     if (method !== 'GET' && method !== 'HEAD') return refuse(405, 'Use GET.', { allow: 'GET, HEAD' });
     response.writeHead(200, { 'content-type': EXPOSITION_TYPE, 'cache-control': 'no-store' });

@@ -197,7 +197,7 @@ function build({ sites, links }: NetworkFacts) {
   });
   const pick = (link: Link, draft: Draft): void => {
     select(link);
-    // What begins in this minute would be in the past when it is sent.
+    // A start within this minute would be in the past when the request is sent.
     const isNow = typeof draft.start === 'number' && draft.start < clock.now() + MINUTE;
     booking.fill(isNow ? { ...draft, start: 'now' } : draft);
     if (isByKey) form.lead();

@@ -2,13 +2,13 @@ import { News, type OpenEvents, type StreamEvent } from '../client/events.ts';
 import type { Availability, UseList } from '../contract/availability.ts';
 import { setBounded } from '../contract/bounded.ts';
 import type { Experiment } from '../contract/directory.ts';
-import { EVENT_STREAM_TYPE, type LinkEvent, type ReservationEvent } from '../contract/events.ts';
+import { EVENT_STREAM_TYPE, type LinkEvent } from '../contract/events.ts';
 import { Failure, type FailureDetail } from '../contract/failure.ts';
 import type { Period } from '../contract/instants.ts';
 import type { Place, Link as WholeLink } from '../contract/links.ts';
 import type { RefusalFacts } from '../contract/problems.ts';
 import { MAX_PAGE_ITEMS } from '../contract/request-limits.ts';
-import type { Reservation } from '../contract/reservation.ts';
+import type { Reservation, ReservationEvent } from '../contract/reservation.ts';
 import { queryOf, type ReservationRequest, toBody } from '../contract/reservation-request.ts';
 import { readProblem } from '../words/problems.ts';
 

@@ -1,7 +1,7 @@
 import { jsonText } from '../contract/visible-text.ts';
 
 /** The status of a reply, by default 200, and its headers besides `content-type`. */
-export interface JsonReplyInit {
+interface JsonReplyInit {
   status?: number;
   headers?: Readonly<Record<string, string>>;
 }

@@ -13,7 +13,7 @@ import { type ProblemError, problemOf, refusal } from './problem-error.ts';
 import { RateLimit } from './rate-limit.ts';
 import { requestFault } from './request-form.ts';
 import { problemIn } from './services.ts';
-import { PAGE_HEADERS, type Site } from './ui/page.ts';
+import { PAGE_HEADERS, pathOf, type Site } from './ui/page.ts';
 import { refusalFor } from './ui/service-pages.ts';
 
 /** Options of {@link createListener}. */
@@ -46,7 +46,7 @@ export function useLightResponses(): void {
 export function createListener(options: ListenerOptions): RequestListener {
   const { site, fetch, identity, log, metrics, clientAddress = peerAddress } = options;
   const base = new URL(site.baseUrl);
-  const prefix = base.pathname.replace(/\/$/, '');
+  const prefix = pathOf(site);
   const auth = `${prefix}/auth`;
   const refusals = new RateLimit(PROMPT_REFUSALS, SECOND, () => performance.now());
   /**

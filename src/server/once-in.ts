@@ -10,7 +10,7 @@ import { isWithin } from '../contract/instants.ts';
 export function keptPromises<Value>(most: number, now: () => number = () => 0) {
   const kept = new Map<string, { at: number; value: Promise<Value> }>();
   return {
-    /** @param span how old the value may be, in milliseconds. Default: as old as it is. @returns undefined where there is none */
+    /** @param span how old the value may be, in milliseconds. Default: any age. @returns undefined where there is none */
     get(name: string, span?: number): Promise<Value> | undefined {
       const found = kept.get(name);
       return found && (span === undefined || isWithin(found.at, span, now())) ? found.value : undefined;

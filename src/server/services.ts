@@ -14,7 +14,7 @@ import { challenge } from './protected-resource.ts';
 import { targetFault } from './request-form.ts';
 import { acceptsJwt, addressOf, takes } from './request-reading.ts';
 import { type ApiGroups, allowedMethods } from './routing.ts';
-import type { Site } from './ui/page.ts';
+import { pathOf, type Site } from './ui/page.ts';
 import { refusalFor } from './ui/service-pages.ts';
 
 /** Options of {@link createServices}. */
@@ -47,7 +47,7 @@ export interface ServicesOptions {
 export function createServices(options: ServicesOptions): (request: Request) => Promise<Response> {
   const { site, groups, connectivity, portal, identity, docs, health, pages, ui, log } = options;
   const base = new URL(site.baseUrl);
-  const prefix = base.pathname.replace(/\/$/, '');
+  const prefix = pathOf(site);
   const app = new Hono({ strict: false });
 
   const forEveryPage = new Set(PUBLIC_DOCUMENTS.map((path) => prefix + path));
@@ -96,11 +96,11 @@ export function createServices(options: ServicesOptions): (request: Request) => 
     const began = performance.now();
     const response = await app.fetch(request);
     const { pathname } = addressOf(request);
-    // Reads that were answered would fill the log: load balancers, pages and clients ask again and again. A token is a credential.
+    // Answered reads would fill the log: load balancers, pages and clients ask again and again. A token is a credential: giving one
+    // is logged.
     const isAnswered = response.ok || response.status === 304;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    const isToken = acceptsJwt(request);
-    if (!isRead || !isAnswered || isToken) {
+    if (!isRead || !isAnswered || acceptsJwt(request)) {
       log('info', 'request', {
         method: request.method,
         path: withoutTokens(pathname),
@@ -144,7 +144,7 @@ async function compressed(request: Request, response: Response): Promise<Respons
   if (request.method !== 'GET') return response;
   const { status, headers } = response;
   const isJson = headers.get('content-type')?.startsWith('application/json') === true;
-  // Without a body: as the answer would be that it stands for.
+  // A 304 has the headers that the 200 would have (RFC 9110 §15.4.5).
   if (status === 304) headers.append('vary', 'accept-encoding');
   if (status !== 200 || !isJson) return response;
   headers.append('vary', 'accept-encoding');

@@ -238,7 +238,7 @@ export class Session {
         return access;
       },
       now,
-      // However short it lasts, a token that is fetched now is the best there is.
+      // The call that fetches a token uses it without this check, however short it lasts.
       ({ token }) => !isSpent(token, now()),
     );
     this.#accesses.set(named, get);

@@ -35,14 +35,17 @@ export function claimedName(token: string): string | undefined {
 
 /** The user whom a project's or an experiment's token claims to be for (`act`); see {@link claimedClaims}. */
 export function claimedActor(token: string): string | undefined {
-  const { act } = claimedClaims(token);
-  return isObject(act) ? text(act['sub']) : undefined;
+  return ofActor(token, 'sub');
 }
 
 /** The role of that user in the project or experiment, as the token claims it (`act`); see {@link claimedClaims}. */
 export function claimedRole(token: string): string | undefined {
+  return ofActor(token, 'role');
+}
+
+function ofActor(token: string, member: 'sub' | 'role'): string | undefined {
   const { act } = claimedClaims(token);
-  return isObject(act) ? text(act['role']) : undefined;
+  return isObject(act) ? text(act[member]) : undefined;
 }
 
 /** The user name that a user token claims (contract/README.md, "User token"); see {@link claimedClaims}. */

@@ -15,19 +15,20 @@ function addLinkCall(parent: string, name: string, mtu: number, protocol: string
 
 /** The calls of `ip` that make the devices of an end. */
 export function ipCalls({ device, names, sTag, cTag, outer, mtu, address }: End) {
-  const set = (name: string, ...what: readonly string[]): ProgramCall => [
-    ...['ip', 'link', 'set', 'dev', name, ...what],
-  ];
   return {
     /** Makes the device below ready: a device's MTU can't be above that of the device below it. */
-    device: set(device, 'mtu', String(mtu.device), 'up'),
+    device: setCall(device, 'mtu', String(mtu.device), 'up'),
     outer: addLinkCall(device, names.outer, mtu.outer, protocolName(outer), sTag),
     /** Where the outer device is there with a smaller MTU, for another reservation. */
-    outerMtu: set(names.outer, 'mtu', String(mtu.outer)),
+    outerMtu: setCall(names.outer, 'mtu', String(mtu.outer)),
     inner: addLinkCall(names.outer, names.inner, mtu.inner, protocolName('802.1q'), cTag),
     /** Only where the end has an address. */
     address: address === null ? undefined : ['ip', 'address', 'replace', address, 'dev', names.inner],
-    up: { device: set(device, 'up'), outer: set(names.outer, 'up'), inner: set(names.inner, 'up') },
+    up: {
+      device: setCall(device, 'up'),
+      outer: setCall(names.outer, 'up'),
+      inner: setCall(names.inner, 'up'),
+    },
   };
 }
 
@@ -64,6 +65,11 @@ export function placeOf(device: string, file?: string): string {
 /** A call as a line for a shell. */
 export function shellLine(call: ProgramCall): string {
   return call.map(shellWord).join(' ');
+}
+
+/** The call of `ip` that changes a device. */
+export function setCall(name: string, ...what: readonly string[]): ProgramCall {
+  return ['ip', 'link', 'set', 'dev', name, ...what];
 }
 
 /** The call of `ip` that removes a device, with all that it carries. */

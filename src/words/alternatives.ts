@@ -19,7 +19,7 @@ export type Asked = Pick<ReservationRequest, 'start' | 'end' | 'duration' | 'vol
 const SAME = 10 * SECOND;
 
 /** In which way an offer differs from what was asked for. @param now milliseconds */
-export function difference(
+function difference(
   { start, end }: Offered,
   asked: Asked,
   now: number,

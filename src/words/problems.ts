@@ -70,7 +70,7 @@ export function limitText(broken: Limit, asked: number | undefined, times: Times
 }
 
 /** That a link never has as much as was asked for. Mbps. @param link its name, where a route has several */
-export function capacityText(capacity: number, asked: number, link = 'The link'): string {
+function capacityText(capacity: number, asked: number, link = 'The link'): string {
   return `${link} has ${formatBandwidth(capacity)}; ${formatBandwidth(asked)} were asked for.`;
 }
 

@@ -1,4 +1,4 @@
-import { parseDuration } from '../contract/amounts.ts';
+import { parseDuration, wronglyTyped } from '../contract/amounts.ts';
 import { DAY, HOUR, MINUTE, readTypedDuration, SECOND, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
@@ -43,7 +43,7 @@ export interface TimeReading {
 }
 
 /** The words of a typed time. */
-export interface Words {
+interface Words {
   /** Their kinds in order, a letter each; see {@link readWord}. */
   form: string;
   /** Days from today. */
@@ -103,7 +103,7 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
   const words = typed.length > LONGEST ? undefined : readWords(typed, context.zone);
   if (!words) {
     const advice = typed.length > LONGEST ? undefined : context.advice?.(typed);
-    throw refused(`${JSON.stringify(text)} is not a time.`, advice ?? HOW_TO_WRITE);
+    throw wronglyTyped(text, 'a time', advice ?? HOW_TO_WRITE, 'slices-conn help times');
   }
   const isZoned = (words.offset ?? words.zone) !== undefined;
   if (!isZoned && reading.zoneAdvice !== undefined) {
@@ -142,10 +142,10 @@ export function later(instant: number, duration: number): number {
 }
 
 /** How times are written, in a sentence. */
-export const HOW_TO_WRITE = "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.";
+const HOW_TO_WRITE = "Write it as 'friday 09:00', '2026-12-04 09:00', 14:00, +2h or now.";
 
 /** The words of a time; undefined where one is unknown, or they are not in an order in which times are written. */
-export function readWords(text: string, ownZone: string): Words | undefined {
+function readWords(text: string, ownZone: string): Words | undefined {
   if (TWO_TIMES.test(text)) return undefined;
   const words: Words = { form: '' };
   const parts = text
@@ -211,7 +211,7 @@ function readTimeOfDay(word: string): number | undefined {
 }
 
 /** An offset as the name of a zone, of `Z`, `+02:00`, `+0200` or `utc+2`. */
-export function readOffset(word: string): string | undefined {
+function readOffset(word: string): string | undefined {
   if (word === 'z' || word === 'utc') return 'UTC';
   const [, sign, hours = '', minutes = '00'] =
     /^(?:utc)?([+-])(\d\d?)(?::(\d\d))?$/.exec(word) ?? /^(?:utc)?([+-])(\d\d)(\d\d)$/.exec(word) ?? [];
@@ -296,7 +296,7 @@ function dateOf(
   return undefined;
 }
 
-/** The next step is help: a command with another time could book a wrong one. */
+/** The failure of a typed time. Its next step is help: a command with another time could book a wrong one. */
 function refused(message: string, why?: string): Failure {
   return new Failure('usage', message, { why, fix: 'slices-conn help times' });
 }

@@ -8,7 +8,6 @@ import type { Search } from '../../src/allocator/search.ts';
 import type { ReservationRecord } from '../../src/allocator/store.ts';
 import { type Link, linkId, type TagRange } from '../../src/contract/links.ts';
 import type { Problem } from '../../src/contract/problems.ts';
-import type { MakeSubject, Subject } from '../proof/subject.ts';
 import { WITH_HOPS } from '../store/one-link.ts';
 import type { OpenedStore } from '../store/opened-store.ts';
 import { Allocator, type OneOutcome, type Outcome } from './allocator.ts';
@@ -130,8 +129,7 @@ export class History {
   readonly #link: Link;
   readonly #id: string;
   readonly #oracle: Oracle;
-  readonly #allocators: Subject[];
-  readonly #make: MakeSubject;
+  readonly #allocators: Allocator[];
   readonly #share: number;
   readonly #unit: number;
   readonly #created: string[] = [];
@@ -140,14 +138,12 @@ export class History {
 
   /**
    * @param number distinguishes it from the database's other histories
-   * @param make makes the allocators; default: the real one
    */
   constructor(
     opened: OpenedStore,
     { bandwidth, ranges, share, unit }: Shape,
-    { allocators, number, make }: { allocators: number; number: number; make?: MakeSubject },
+    { allocators, number }: { allocators: number; number: number },
   ) {
-    this.#make = make ?? ((options) => new Allocator(options));
     const [site1_s_tags, site1_c_tags, site2_s_tags, site2_c_tags] = ranges;
     const sites = { site1: `a${number}`, site2: `b${number}` };
     this.#link = { ...sites, bandwidth, site1_s_tags, site1_c_tags, site2_s_tags, site2_c_tags };
@@ -180,7 +176,7 @@ export class History {
     expect(rows.map(({ id }) => id)).toEqual([...this.#oracle.held.keys()].toSorted());
   }
 
-  async #create(allocator: Subject, step: Step): Promise<void> {
+  async #create(allocator: Allocator, step: Step): Promise<void> {
     const start = this.#startOf(step);
     const { bandwidth, startsNow } = step;
     const tenant = tenantOf(step);
@@ -207,7 +203,7 @@ export class History {
   }
 
   /** A booking for which the service finds the period, or the rate. */
-  async #search(allocator: Subject, drawn: Step): Promise<void> {
+  async #search(allocator: Allocator, drawn: Step): Promise<void> {
     // What a volume takes lasts for any number of milliseconds.
     const step = { ...drawn, dryRun: drawn.dryRun || (drawn.search === 'volume' && this.#unit > 1) };
     const { bandwidth, startsNow, search: what, most } = step;
@@ -287,7 +283,7 @@ export class History {
   }
 
   /** Asks for each alternative to a refused booking. One that does not start now is asked for a second later too. */
-  async #askFor(offers: readonly Offer[], allocator: Subject, step: Step): Promise<void> {
+  async #askFor(offers: readonly Offer[], allocator: Allocator, step: Step): Promise<void> {
     for (const offer of offers) {
       count(`offer: ${offer.kind}${offer.startsNow ? ' now' : ''}`);
       await this.#after(step.startsNow ? [0, 1000] : [0], async () => {
@@ -298,7 +294,7 @@ export class History {
     }
   }
 
-  async #update(allocator: Subject, step: Step): Promise<void> {
+  async #update(allocator: Allocator, step: Step): Promise<void> {
     const id = this.#pick(step);
     const current = this.#oracle.held.get(id);
     const start = step.moves ? this.#startOf(step) : undefined;
@@ -367,7 +363,7 @@ export class History {
     } else expect.unreachable('an update that is right was called a fault');
   }
 
-  async #delete(allocator: Subject, step: Step): Promise<void> {
+  async #delete(allocator: Allocator, step: Step): Promise<void> {
     const id = this.#pick(step);
     const done = await allocator.delete(id, { by: 'user' });
     expect(done).toBe(this.#oracle.held.has(id));
@@ -445,8 +441,8 @@ export class History {
     };
   }
 
-  #allocator(): Subject {
-    return this.#make({
+  #allocator(): Allocator {
+    return new Allocator({
       network: createNetwork({ sites: [this.#link.site1, this.#link.site2], links: [this.#link] }),
       store: this.#opened.store,
       now: () => this.#now,

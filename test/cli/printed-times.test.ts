@@ -6,10 +6,11 @@ import {
   bandwidthWord,
   formatBandwidth,
   formatVolume,
+  MAX_BANDWIDTH,
   parseBandwidth,
+  parseDuration,
   parseVolume,
-} from '../../src/cli/values.ts';
-import { MAX_BANDWIDTH, parseDuration } from '../../src/contract/amounts.ts';
+} from '../../src/contract/amounts.ts';
 import {
   DAY,
   durationWord,

@@ -1,15 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { nearestSite, siteName } from '../../src/cli/values.ts';
 import {
   bandwidthWord,
   formatBandwidth,
   formatVolume,
-  nearestSite,
+  MAX_BANDWIDTH,
   parseBandwidth,
   parseVolume,
-  siteName,
   withLastingVolume,
-} from '../../src/cli/values.ts';
-import { MAX_BANDWIDTH } from '../../src/contract/amounts.ts';
+} from '../../src/contract/amounts.ts';
 import { SITES } from '../../src/contract/links.ts';
 import { failureOf } from '../fixtures/failures.ts';
 

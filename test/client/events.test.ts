@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { News, type OpenEvents, reservationEvent, type StreamEvent } from '../../src/client/events.ts';
-import type { ReservationEvent } from '../../src/contract/events.ts';
 import { Failure } from '../../src/contract/failure.ts';
+import type { ReservationEvent } from '../../src/contract/reservation.ts';
 import { addressOf, booking, openService, reservationIn } from '../fixtures/service.ts';
 
 const service = await openService();

@@ -1,5 +1,5 @@
 import type { ConnectivityClient } from '../../client/connectivity.ts';
-import { parseDuration } from '../../contract/amounts.ts';
+import { bandwidthWord, formatBandwidth, parseBandwidth, parseDuration } from '../../contract/amounts.ts';
 import type { Slot } from '../../contract/availability.ts';
 import { durationWord, formatDuration } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
@@ -22,7 +22,7 @@ import { confirmWriting } from '../questions.ts';
 import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
 import { ROUTE_OPTIONS, readRoute, routeWords } from '../reservation/route-options.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
-import { bandwidthWord, formatBandwidth, parseBandwidth, siteName } from '../values.ts';
+import { siteName } from '../values.ts';
 
 /** `slices-conn availability SITE1 [SITE2] [--start T] [--end T|--for D] [--bandwidth B --duration D] …`. */
 export const command = {
@@ -176,9 +176,9 @@ async function pairsOf(
     const why = 'Name both ends of a link.';
     throw new Failure('not_supported', 'This service does not list its links.', { why, fix });
   }
-  const own = links.map((link) => [link.site1, link.site2]).filter((ends) => ends.includes(site1));
+  const own = links.filter((link) => link.site1 === site1 || link.site2 === site1);
   if (own.length > 0)
-    return own.map(([one, other]) => ({ site1, site2: (one === site1 ? other : one) ?? '' }));
+    return own.map((link) => ({ site1, site2: link.site1 === site1 ? link.site2 : link.site1 }));
   const sites: readonly string[] = (await connectivity.sites()) ?? SITES;
   if (sites.includes(site1)) {
     throw new Failure('sites_not_connected', `No link ends at ${site1}.`, { fix });

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/links.ts';
 import { reservationState } from '../../contract/reservation-request.ts';
@@ -10,11 +11,10 @@ import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/links.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, wantedProfile } from '../global-options.ts';
-import { formatBandwidth } from '../values.ts';
 import { type Candidate, type CompletionSource, isPlainWord } from './candidates.ts';
 
 /** The longest wait for candidates, in milliseconds. */
-export const LIVE_LIMIT = 1500;
+const LIVE_LIMIT = 1500;
 
 /**
  * Candidates that this machine or a service knows: its profiles, and the projects and experiments of the

@@ -138,7 +138,7 @@ export async function earliestStart(
   if (!how.hasBatches || !needed.some(({ action }) => action === 'create')) return undefined;
   const options = { earliest: true, dryRun: true };
   const { found, failure } = await attempt(needed, plan, how, options, how.session.connectivity);
-  // Others tell of what else would fit in place of one of them.
+  // Without `at` it says that the search for alternatives was given up.
   const givenUp = failure?.facts.details?.find(
     ({ code, facts }) => code === 'search_given_up' && facts?.['at'] !== undefined,
   );
@@ -246,7 +246,7 @@ export function effectOf({ current, request }: PlannedChange & { action: 'update
   };
 }
 
-/** Whether all is one update or deletion, which needs no batch. A creation may have been asked for before, under a key. */
+/** Whether there is no change, or a single update or deletion, which needs no batch. A creation may have been asked for before, under a key. */
 function isAlone(needed: readonly PlannedChange[], { earliest }: Applying): boolean {
   return needed.length === 0 || (!earliest && needed.length === 1 && needed[0]?.action !== 'create');
 }
@@ -289,7 +289,7 @@ function refusedItems(failure: Failure): Map<number, Failure> {
   );
 }
 
-/** What a failure says of items. @param placed the index that an item gets; none: what is said of it is left out */
+/** The facts of a failure that name items. @param placed the new index of an item, in a list; an empty list leaves its facts out */
 function factsOf(
   { facts: { details, limits, free, alternatives } }: Failure,
   placed: (item: number | undefined) => (number | undefined)[],

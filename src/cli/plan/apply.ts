@@ -91,8 +91,9 @@ async function confirmLosses(
     about: string,
     unasked: string,
   ): Promise<void> => {
-    if (!flags.yes) output.prompt(`${about} (times in ${times.zone}):`);
-    for (const { current, request } of flags.yes ? [] : losing) {
+    if (flags.yes) return;
+    output.prompt(`${about} (times in ${times.zone}):`);
+    for (const { current, request } of losing) {
       output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
       const requested = request && { ...request, name: undefined };
       if (requested) output.prompt(`    → ${linkAndPeriod({ reservation: null, requested }, times)}`);

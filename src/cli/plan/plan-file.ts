@@ -10,7 +10,7 @@ import {
   parseDocument,
   visit,
 } from 'yaml';
-import { parseDuration } from '../../contract/amounts.ts';
+import { parseBandwidth, parseDuration } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/fields.ts';
 import { formatInstant, isTimeZone } from '../../contract/instants.ts';
@@ -20,7 +20,7 @@ import { clockOf, timeText } from '../../words/civil-time.ts';
 import { contradictionText } from '../../words/links.ts';
 import { adviceOnTime, later, parseTime, type TimeReading } from '../../words/typed-time.ts';
 import type { TimeContext } from '../times.ts';
-import { parseBandwidth, siteName } from '../values.ts';
+import { siteName } from '../values.ts';
 
 /** A reservation that a plan file wants to exist under a name. Times in milliseconds, bandwidth in Mbps. */
 export interface WantedReservation extends ReservationRequest {

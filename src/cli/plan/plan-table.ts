@@ -1,3 +1,4 @@
+import { bandwidthChange } from '../../contract/amounts.ts';
 import { formatDuration, MINUTE } from '../../contract/durations.ts';
 import type { Failure } from '../../contract/failure.ts';
 import type { Period } from '../../contract/instants.ts';
@@ -10,7 +11,7 @@ import { limitNote } from '../../words/problems.ts';
 import { folded } from '../print/folded.ts';
 import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
-import { bandwidthChange, nearestSite, sitesNamed } from '../values.ts';
+import { nearestSite, sitesNamed } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
 
 /** How outcomes are told. */

@@ -1,8 +1,8 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import type { AvailablePart } from '../../contract/availability.ts';
 import type { Period } from '../../contract/instants.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { linkName } from '../../words/links.ts';
-import { formatBandwidth } from '../values.ts';
 import { folded } from './folded.ts';
 import { escapeText, type Printer } from './output.ts';
 import { columnAt, columnTicks, labelLine } from './time-axis.ts';

@@ -1,10 +1,10 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import type { AvailablePart } from '../../contract/availability.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
 import { createClock } from '../../words/civil-time.ts';
 import { linkName } from '../../words/links.ts';
 import { oneLineTicks } from '../../words/time-axis.ts';
 import { shortTime } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
 import { type AvailabilityView, type LinkAvailability, routesText } from './availability-chart.ts';
 import { escapeText } from './output.ts';
 

@@ -5,10 +5,10 @@ import {
   ICalEventStatus,
   ICalEventTransparency,
 } from 'ical-generator';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownPeriod, knownRequest, nameOf } from '../../session/reservations/known.ts';
 import { linkEnds, linkName, routeName, viaAside } from '../../words/links.ts';
-import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
 import { escapeText } from './output.ts';
 import type { ListedIn } from './reservation-table.ts';

@@ -1,11 +1,11 @@
 import type { ProvenReservation } from '../../client/proof.ts';
+import { bandwidthChange, formatBandwidth } from '../../contract/amounts.ts';
 import { formatDuration, isoDuration } from '../../contract/durations.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { askedRouteOf, RESERVATION_TEXTS, type Reservation, textsOf } from '../../contract/reservation.ts';
 import { periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { linkEnds, linkName, routeName } from '../../words/links.ts';
 import { distanceIn, endAside, shortTime, type TimeContext, timeTeller } from '../times.ts';
-import { bandwidthChange, formatBandwidth } from '../values.ts';
 import { type CardLine, escapeText, type Printer } from './output.ts';
 
 /** The shape that `--json` gives a reservation (cli/README.md, "Output"). */

@@ -8,7 +8,7 @@ import { continued, pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
 import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
 import { folded } from './folded.ts';
-import { commandOf, offerItem, offerLines, Refusal } from './offers.ts';
+import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 
 /** How a failure is printed. */
@@ -40,8 +40,8 @@ export function reportFailure(
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
   const offers = error instanceof Refusal ? error.offers : [];
-  const [first] = offers;
-  const fix = first ? commandOf(typed, first) : wholeAdvice(typed, advised);
+  const offered = offers.map((offer) => ({ offer, command: retyped(typed, offer.changes, ...offer.more) }));
+  const fix = offered[0]?.command ?? wholeAdvice(typed, advised);
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
   const origin = code === 'bug' ? facts.cause : error;
   if (isTyped(typed, 'debug') && origin instanceof Error)
@@ -60,12 +60,12 @@ export function reportFailure(
     const why = facts.why === undefined ? '' : sentences('  why: ', facts.why, toType);
     const lines = (facts.lines ?? []).map((line) => sentences('    ', line)).join('');
     const reservation = facts.reservation === undefined ? '' : `  reservation: ${shown(facts.reservation)}\n`;
-    const choices = offers.map((offer) => ({
+    const choices = offered.map(({ offer, command }) => ({
       label: shown(inTimes(offer.label, zoned)),
-      command: toType(commandOf(typed, offer)),
+      command: toType(command),
     }));
     const tried = fix === undefined ? [] : [continued(`  try: ${toType(fix)}`, columns, started.shell)];
-    const advice = (offers.length > 0 ? offerLines(choices, columns, started.shell) : tried)
+    const advice = (choices.length > 0 ? offerLines(choices, columns, started.shell) : tried)
       .map((line) => `${line}\n`)
       .join('');
     stderr.write(`${what}${why}${lines}${reservation}${advice}`);
@@ -84,8 +84,8 @@ export function reportFailure(
       details: facts.details ?? [],
       reservation: facts.reservation ?? null,
       alternatives:
-        offers.length > 0
-          ? offers.map((offer) => offerItem(offer, commandOf(typed, offer)))
+        offered.length > 0
+          ? offered.map(({ offer, command }) => offerItem(offer, command))
           : (facts.alternatives ?? []),
       standing: facts.standing,
       items: facts.items,

@@ -2,18 +2,15 @@ import { type Changes, Failure } from '../../contract/failure.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { AlternativeKind } from '../../contract/problems.ts';
 import type { Said } from '../../contract/said.ts';
-import { type CommandLine, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import { continued } from '../help-layout.ts';
 import { folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
-/** In which way an alternative is the best (cli/README.md, "Output"); null where an older service does not say. */
-export type OfferKind = AlternativeKind | null;
-
 /** A request that the service would accept in place of the refused one. */
 export interface Offer {
-  kind: OfferKind;
+  /** In which way it is the best (cli/README.md, "Output"). */
+  kind: AlternativeKind;
   /** Mbps. */
   bandwidth: number;
   /** Milliseconds; `now`: at the time of the request. */
@@ -43,12 +40,7 @@ export class Refusal extends Failure {
   }
 }
 
-/** The command that was typed, so that it asks for an offer. */
-export function commandOf(typed: CommandLine, { changes, more }: Pick<Offer, 'changes' | 'more'>): string {
-  return retyped(typed, changes, ...more);
-}
-
-/** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). @param command see {@link commandOf} */
+/** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). @param command asks for it */
 export function offerItem({ kind, bandwidth, start, end, via }: Offer, command: string): object {
   const isNow = start === 'now';
   return {

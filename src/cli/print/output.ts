@@ -372,7 +372,9 @@ export type ColorChoice = (typeof COLOR_CHOICES)[number];
 
 /**
  * Whether to colour a stream: the flag, else `NO_COLOR`, else `FORCE_COLOR` and `CLICOLOR_FORCE`, else a
- * terminal that is not dumb (cli/README.md, "Environment"). Asked for each stream by itself.
+ * terminal that is not dumb (cli/README.md, "Environment").
+ *
+ * @param isTerminal whether stdout is a terminal
  */
 export function wantsColor(choice: ColorChoice = 'auto', env: Variables, isTerminal: boolean): boolean {
   if (choice !== 'auto') return choice === 'always';

@@ -1,9 +1,9 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import { linkName, viaName } from '../../words/links.ts';
 import type { Span } from '../period.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
 import type { NamedExperiment } from './cards.ts';
 import { folded } from './folded.ts';
 import { escapeText, type Printer } from './output.ts';

@@ -1,10 +1,10 @@
+import { bandwidthWord } from '../../contract/amounts.ts';
 import type { Period } from '../../contract/instants.ts';
 import type { ListedReservation } from '../../session/reservations/joined-list.ts';
 import { knownPeriod, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import { clockOf, clockText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/links.ts';
 import type { Span } from '../period.ts';
-import { bandwidthWord } from '../values.ts';
 import { escapeText, type Printer } from './output.ts';
 import { captionOf, type ListedIn, STATE_COLORS, type TableContext } from './reservation-table.ts';
 import { columnAt, columnTicks, labelLine } from './time-axis.ts';

@@ -20,6 +20,11 @@ export function withPrograms(machine: Machine): Machine {
   return { ...machine, runProgram };
 }
 
+/** The last line of what a program has printed. */
+export function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1) ?? '';
+}
+
 /** Whether a program is not on this machine. */
 export function isMissingProgram(error: unknown): error is Failure {
   return error instanceof Failure && error.code === 'command_not_found';

@@ -1,9 +1,9 @@
 import { isIPv6 } from 'node:net';
 import { Failure } from '../../contract/failure.ts';
 import { type End, TAG_BYTES } from '../../vlan/end.ts';
-import { shellLine } from '../../vlan/iproute2.ts';
+import { setCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Context, Machine } from '../context.ts';
-import { addressesOf, type Device, devicesOf, isMissingProgram, withPrograms } from './devices.ts';
+import { addressesOf, type Device, devicesOf, isMissingProgram, lastLine, withPrograms } from './devices.ts';
 import { type Listener, listenWithTcpdump, NO_TCPDUMP } from './listening.ts';
 import { heardIn, tagsAt } from './stacks.ts';
 import { heardVerdict, isOfAnother, ownEnd, ownFault, type Pair, type Verdict } from './verdict.ts';
@@ -137,11 +137,11 @@ async function pingVerdict(probing: Probing): Promise<Verdict | undefined> {
     ? `${less} bytes pass: the network between is ${TAG_BYTES} bytes short.`
     : `${less} bytes are lost too.`;
   const says = `Small packets pass, packets of ${inner} bytes are lost on the way. ${what}`;
-  const repair = [shellLine(['ip', 'link', 'set', 'dev', name, 'mtu', String(less)])];
+  const repair = [shellLine(setCall(name, 'mtu', String(less)))];
   return { verdict: 'path_mtu', end: 'path', says, ...(isShort ? { passes: less, repair } : {}) };
 }
 
-/** What became of some packets; `too_long`: the system did not send them. */
+/** The result of some pings. `too_long`: the system did not send them. */
 interface Pinged {
   result: 'answered' | 'lost' | 'too_long';
   /** The same in words. */
@@ -249,8 +249,4 @@ async function ask(
     await ping();
     return { arp: null, saw: 'not asked: there is no arping on this machine' };
   }
-}
-
-function lastLine(text: string): string {
-  return text.trim().split('\n').at(-1) ?? '';
 }

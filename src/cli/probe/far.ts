@@ -12,7 +12,7 @@ const FarReport = v.object({
   site: v.optional(v.string()),
 });
 /** The output of `probe --json` at the other end. */
-export type FarReport = v.InferOutput<typeof FarReport>;
+type FarReport = v.InferOutput<typeof FarReport>;
 
 /**
  * Reads what `probe --json` printed at the other end of the same reservation.

@@ -1,6 +1,6 @@
 import type { End } from '../../vlan/end.ts';
 import type { Machine } from '../context.ts';
-import { isMissingProgram } from './devices.ts';
+import { isMissingProgram, lastLine } from './devices.ts';
 import { heardIn, stackIn } from './stacks.ts';
 
 /** Notes which stacks of tags arrive. */
@@ -63,7 +63,7 @@ export async function listenWithTcpdump(end: End, { runProgram }: Machine): Prom
       };
     }
     const isRefused = /permi/i.test(ended.stderr);
-    return isRefused ? 'tcpdump needs root' : `tcpdump ended: ${ended.stderr.trim().split('\n').at(-1)}`;
+    return isRefused ? 'tcpdump needs root' : `tcpdump ended: ${lastLine(ended.stderr)}`;
   } catch (error) {
     if (isMissingProgram(error)) return NO_TCPDUMP;
     throw error;

@@ -1,6 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
 import type { End } from '../../vlan/end.ts';
-import { deleteCall, ipCalls, shellLine } from '../../vlan/iproute2.ts';
+import { deleteCall, ipCalls, setCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Device } from './devices.ts';
 import { type Heard, heardIn, idsIn, tagsAt } from './stacks.ts';
 
@@ -153,8 +153,7 @@ function missingDevice(end: End, devices: readonly Device[]): Verdict {
 
 /** A device that is down, has no carrier, or too small an MTU. */
 function wrongState({ mtu }: End, parent: Device, { outer, inner }: Pair): Verdict | undefined {
-  const set = (name: string, ...words: readonly string[]): string =>
-    shellLine(['ip', 'link', 'set', 'dev', name, ...words]);
+  const set = (name: string, ...words: readonly string[]): string => shellLine(setCall(name, ...words));
   const all = [
     { ...parent, due: mtu.device },
     { ...outer, due: mtu.outer },

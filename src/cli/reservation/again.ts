@@ -1,10 +1,10 @@
+import { bandwidthWord } from '../../contract/amounts.ts';
 import { durationWord, isoDuration, SECOND } from '../../contract/durations.ts';
 import { isGone, ownCommand } from '../../contract/failure.ts';
 import { type Reservation, textsOf } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { instant, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
-import { bandwidthWord } from '../values.ts';
 import { timeWord } from './alternatives.ts';
 import { routeWords } from './route-options.ts';
 

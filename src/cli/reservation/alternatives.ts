@@ -1,6 +1,6 @@
-import { parseDuration } from '../../contract/amounts.ts';
+import { bandwidthWord, formatBandwidth, formatVolume, parseDuration } from '../../contract/amounts.ts';
 import { durationWord, formatDuration, MINUTE } from '../../contract/durations.ts';
-import { type Changes, Failure } from '../../contract/failure.ts';
+import { type Changes, Failure, ownCommand } from '../../contract/failure.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/links.ts';
 import {
@@ -16,9 +16,9 @@ import { exceedsLink, limitText } from '../../words/problems.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
-import { commandOf, type Offer, Refusal } from '../print/offers.ts';
+import { type Offer, Refusal } from '../print/offers.ts';
 import { formatDistance } from '../times.ts';
-import { bandwidthWord, formatBandwidth, formatVolume, nearestSite, sitesNamed } from '../values.ts';
+import { nearestSite, sitesNamed } from '../values.ts';
 
 /** A request that was refused, and the command that made it. */
 export interface Refused {
@@ -63,7 +63,7 @@ interface Asked extends Offered {
 }
 
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
-function readAlternative(alternative: AlternativeReply, asked: Refused): (Offer & Asked)[] {
+function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
   const { request, update, now } = asked;
   const { kind, bandwidth, via } = alternative;
   const [from, until] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
@@ -77,7 +77,7 @@ function readAlternative(alternative: AlternativeReply, asked: Refused): (Offer 
   const more = update && !update.isNamed ? [update.id] : [];
   const whole = { ...offer, label, changes: changesFor(offer, asked), more };
   // What the typed command asks for is no alternative to it.
-  return commandOf(asked.typed, whole) === retyped(asked.typed, {}) ? [] : [whole];
+  return retyped(asked.typed, whole.changes, ...more) === retyped(asked.typed, {}) ? [] : [whole];
 }
 
 /** When the command of an offer ends: what is free may last a little longer. */
@@ -199,24 +199,25 @@ function asSearch(
 function withoutOffers(failure: Failure, asked: Refused): Failure {
   const { request, typed, flags, now } = asked;
   const { code, facts } = failure;
+  const known = facts.details?.find((detail) => detail.code === code)?.facts;
   const { site1, site2, name, start, via = [], avoid = [] } = request;
+  const whatIsFree = ownCommand('availability', site1, site2);
   if (BY_THE_LINK.includes(code)) {
     // What the experiment itself has is in its list.
     if (code === 'share_exceeded') return failure.with({ fix: 'slices-conn list' });
-    if ((facts.limits ?? []).length > 0)
-      return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
+    if ((facts.limits ?? []).length > 0) return failure.with({ fix: whatIsFree });
     const nothing = 'The service offers nothing else. Ask for a shorter time, or for less.';
     return failure.with({ why: inOneText(facts.why, nothing) });
   }
   if (code === 'search_given_up') {
-    const at = parseInstant(String(facts.details?.find((detail) => detail.code === code)?.facts?.['at']));
+    const at = parseInstant(String(known?.['at']));
     const isLater = at !== undefined && at > (start === 'now' ? now : start);
     const goesOn = isLater && request.duration !== undefined && !asked.startsWithCommand;
     if (goesOn) return failure.with({ fix: startChange(at, asked) });
-    return failure.with({ fix: `slices-conn availability ${site1} ${site2}` });
+    return failure.with({ fix: whatIsFree });
   }
   if (code === 'name_taken' && name !== undefined) {
-    const holder = facts.details?.find((detail) => detail.code === code)?.facts?.['holder'];
+    const holder = known?.['holder'];
     // Free, as far as one can know without a look at all names.
     const free = `${name.slice(0, 46)}-${formatInstant(now).slice(0, 16).toLowerCase().replace(':', '')}`;
     return failure.with({

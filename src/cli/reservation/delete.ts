@@ -124,7 +124,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
     await session.actFor(id);
     const before = seen.get(id) ?? (await lastSeen(session, id));
     await reservations.change([{ action: 'delete', id }], { before });
-    // It may ask the portal, which keeps no deletion waiting, and fails none.
+    // This may ask the portal, so it comes after the deletion, and its failure is ignored.
     const command = before && (await commandFor(context, session, before).catch(failureOrThrow));
     if (typeof command === 'string') again.set(id, command);
   });
@@ -198,7 +198,7 @@ function checkFlags(words: readonly string[], { all, everyone, asAdministrator, 
     if (isWrong) throw new Failure('usage', message, { why, fix: '--help' });
 }
 
-/** The reservations that the words mean, one after the other. Where one means none, the failure says what that is for the others. */
+/** The reservations that the words mean, one after the other. If a word means no reservation, the failure also says that nothing was deleted. */
 async function eachMeant(
   words: readonly string[],
   meantBy: (word: string) => Promise<MeantReservation | undefined>,
@@ -206,7 +206,7 @@ async function eachMeant(
   const meant: MeantReservation[] = [];
   for (const word of words) {
     const one = await meantBy(word).catch((error: unknown) => {
-      // Of exit code 7 it is said anyway.
+      // For exit code 7 the report of the failure says so itself.
       if (!(error instanceof Failure) || words.length === 1 || EXIT_CODE_OF[error.code] === 7) throw error;
       throw error.with({ why: inOneText(error.facts.why, DECLINED) });
     });

@@ -103,12 +103,13 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
   const can = isUnnamed ? await session.connectivity.features().catch(() => undefined) : undefined;
   const known = { hasList, hasKeys: can?.idempotencyKey === true };
   for (const { item, experiment } of shown) {
+    if (item.state !== 'unknown') continue;
     const { id } = experiment;
     const services = {
       ...context.flags,
       ...(flags.allExperiments && id !== undefined ? { experiment: id } : {}),
     };
-    if (item.state === 'unknown') output.notice(whatToDo(item, services, times, known));
+    output.notice(whatToDo(item, services, times, known));
   }
 }
 
@@ -201,7 +202,7 @@ function noneText(
 /**
  * Explains an unknown outcome, with what settles it. An answer may have come that could not be read or verified.
  *
- * @param service by what it can look a request up
+ * @param service whether it lists reservations, and whether it takes idempotency keys
  */
 function whatToDo(
   { id, requested, entry }: ListedReservation,

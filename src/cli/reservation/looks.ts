@@ -1,13 +1,12 @@
-import type { ReservationEvent } from '../../contract/events.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { Failure, undefinedIfGone } from '../../contract/failure.ts';
 import { eventsBetween, nextTurn, type PhaseEvent, phaseAt } from '../../contract/instants.ts';
-import type { Reservation } from '../../contract/reservation.ts';
+import type { Reservation, ReservationEvent } from '../../contract/reservation.ts';
 import { instantOf, periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { isCurrent } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import { formatBandwidth } from '../values.ts';
 import { toldOfGone } from './again.ts';
 
 /** The watched reservations as the service knew them at one time. */
@@ -86,9 +85,9 @@ interface Watched {
 /**
  * The reservations as they are known after each change that the service tells, and whenever one is to start, to end soon or to
  * end, with what has happened since the look before. Where it does not tell, they are looked at every 15 s at least; at most 30 s are promised (cli/README.md, "Output").
- * That the service is away is said once, and what happened meanwhile is found when it is back.
+ * One notice says that the service does not answer. The changes of that time are found when it answers again.
  *
- * @throws Failure whatever else goes wrong; while nothing is known also that the service is away
+ * @throws Failure any other; before the first look also where the service does not answer
  */
 export async function* looks(
   { output, clock: { now, sleep } }: Context,

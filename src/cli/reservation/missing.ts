@@ -1,6 +1,6 @@
 import type { ConnectivityClient, RoutesQuestion } from '../../client/connectivity.ts';
-import { parseDuration } from '../../contract/amounts.ts';
-import { WEEK } from '../../contract/durations.ts';
+import { formatBandwidth, parseBandwidth, parseDuration } from '../../contract/amounts.ts';
+import { readTypedDuration, SECOND, WEEK } from '../../contract/durations.ts';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import { SITES } from '../../contract/links.ts';
 import type { AskedRoute } from '../../contract/reservation.ts';
@@ -12,7 +12,6 @@ import { continued } from '../help-layout.ts';
 import type { PeriodFlags } from '../period.ts';
 import { availabilityChart, chartColumns } from '../print/availability-chart.ts';
 import { askFor, chooseNamed } from '../questions.ts';
-import { formatBandwidth, parseBandwidth } from '../values.ts';
 
 /** The flags of a `reserve` of which some can't be missing. */
 interface Typed extends PeriodFlags {
@@ -24,7 +23,7 @@ interface Typed extends PeriodFlags {
 /** A part of a `reserve`; `length` is `--for` or `--end`. */
 type Part = 'site1' | 'site2' | 'bandwidth' | 'start' | 'for' | 'end' | 'length';
 /** The parts of a `reserve` that were not typed, each as it would be typed. */
-export type Missing = ReadonlyMap<Part, string>;
+type Missing = ReadonlyMap<Part, string>;
 
 /** Finds the parts that a typed `reserve` lacks. A search finds its start itself, and a volume its rate. */
 export function missingOf([site1, site2]: readonly (string | undefined)[], flags: Typed): Missing {
@@ -80,10 +79,13 @@ export async function askForMissing(
   const times = await context.clock.times();
   const { connectivity } = await context.session();
   const ends = await endsOf(connectivity, route);
-  const chosen = (title: string, other?: string): Promise<string> => {
-    const items = ends.filter((name) => name !== other).map((name) => ({ name, about: '' }));
-    return chooseNamed(context, title, items, DECLINED);
-  };
+  const chosen = (title: string, other?: string): Promise<string> =>
+    chooseNamed(
+      context,
+      title,
+      ends.filter((name) => name !== other),
+      DECLINED,
+    );
   const first = typed1 ?? (await chosen('From which site?'));
   const second = typed2 ?? (await chosen(`From ${first} to which site?`, first));
   const capacity = await showFree(context, connectivity, { site1: first, site2: second, ...route });
@@ -126,12 +128,7 @@ export async function askForMissing(
 }
 
 function isDuration(text: string): boolean {
-  try {
-    parseDuration(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return (readTypedDuration(text) ?? 0) >= SECOND;
 }
 
 /** The sites that can be an end of a route as it is asked for: those of the links, else those that the service names. */

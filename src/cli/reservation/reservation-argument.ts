@@ -1,3 +1,4 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/fields.ts';
 import { Sentence, type Times } from '../../contract/said.ts';
@@ -8,7 +9,7 @@ import { missingFailure } from '../advice.ts';
 import type { Context } from '../context.ts';
 import { pick } from '../questions.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
-import { formatBandwidth, reservationWord } from '../values.ts';
+import { reservationWord } from '../values.ts';
 
 /** The reservation that is meant, with what is known of it; for a full id nothing is looked up. */
 export type MeantReservation = KnownReservation | { id: string };

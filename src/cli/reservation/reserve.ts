@@ -1,5 +1,12 @@
 import type { ProvenReservation } from '../../client/proof.ts';
-import { parseDuration } from '../../contract/amounts.ts';
+import {
+  formatBandwidth,
+  formatVolume,
+  parseBandwidth,
+  parseDuration,
+  parseVolume,
+  withLastingVolume,
+} from '../../contract/amounts.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
@@ -29,15 +36,8 @@ import { rehearsalCard, reservationCard, reservationResult } from '../print/card
 import { folded } from '../print/folded.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 import { confirmIfAsked, confirmWriting } from '../questions.ts';
-import { distanceIn, endAside, shortEnd, shortTime, type TimeContext } from '../times.ts';
-import {
-  formatBandwidth,
-  formatVolume,
-  parseBandwidth,
-  parseVolume,
-  siteName,
-  withLastingVolume,
-} from '../values.ts';
+import { distanceIn, endAside, shortTime, shortTimes, type TimeContext } from '../times.ts';
+import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
 import { askForMissing, missingOf, withLeast } from './missing.ts';
 import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
@@ -247,7 +247,7 @@ async function printBooked(
 function refusedTo({ context, flags, ...run }: Run, request: ReservationRequest): (error: unknown) => never {
   return (error) => {
     const { typed, clock } = context;
-    // What is picked is another request than the one with the person's key.
+    // The alternative that was picked gets a key of its own.
     const { idempotencyKey: _other, ...kept } = flags;
     const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
     throw refusalOf(error, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
@@ -294,7 +294,7 @@ async function confirmRate(
     const free = Math.min(...items.map(({ bandwidth }) => bandwidth));
     if (reservation.bandwidth <= free / 2) return;
     const times = await context.clock.times();
-    const period = `from ${shortTime(start, times)} to ${shortEnd(start, end, times)} ${times.zone}`;
+    const period = `from ${shortTimes(times).ends(start, end).join(' to ')} ${times.zone}`;
     const taken = `${formatVolume(volume)} would take ${formatBandwidth(reservation.bandwidth)} of the ${formatBandwidth(free)} that are free ${period}. --bandwidth is the most that it may use.`;
     for (const line of folded(taken, context.output.columns)) context.output.prompt(line);
   } catch (error) {

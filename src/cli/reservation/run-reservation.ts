@@ -1,9 +1,10 @@
 import type { News } from '../../client/events.ts';
 import type { ProofOptions, ProvenReservation } from '../../client/proof.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { durationWord, formatDuration, MINUTE } from '../../contract/durations.ts';
-import type { EventType, ReservationEvent } from '../../contract/events.ts';
 import { Failure, isGone, mayBeRepeated, ownCommand } from '../../contract/failure.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
+import type { EventType, ReservationEvent } from '../../contract/reservation.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { inOneText, instant, inTimes, type Said, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
@@ -14,7 +15,6 @@ import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';
 import { jsonText } from '../print/output.ts';
 import { distanceIn, formatDistance, shortTime, timesIn } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
 import { surelyFree } from './alternatives.ts';
 import { NOTHING_LEFT, type Unfinished } from './guardian.ts';
 import { rateAndTagChanges } from './looks.ts';
@@ -22,7 +22,7 @@ import { rateAndTagChanges } from './looks.ts';
 /** How often the reservation is looked at, at least (cli/README.md, "Output"), and how soon after a look that failed. */
 const [LOOK_EVERY, LOOK_AGAIN] = [MINUTE, 5000];
 
-/** The token that is never renewed and expires first, in milliseconds, with where it is from; undefined where there is none that says so. */
+/** The first expiry, in milliseconds, of the tokens that are never renewed, and where that token is from; undefined where none names one. */
 async function givenToken(session: Session): Promise<{ expiry: number; where: string } | undefined> {
   const { userToken, experimentToken: given } = session.connection;
   // A flag may name another experiment than the given token's.
@@ -367,8 +367,9 @@ async function undone(session: Session, guardian: Pipe, error: unknown): Promise
     if (!(error instanceof Failure)) return error;
     const { reservation, isOther, maybeDone = false, why } = error.facts;
     if (reservation === undefined || isOther) {
-      if (!maybeDone) await guardian.tell(NOTHING_LEFT);
-      else return error.with({ why: inOneText(why, 'What was booked is deleted in the background.') });
+      if (maybeDone)
+        return error.with({ why: inOneText(why, 'What was booked is deleted in the background.') });
+      await guardian.tell(NOTHING_LEFT);
       return error;
     }
     await session.reservations.change([{ action: 'delete', id: reservation }]);

@@ -1,4 +1,4 @@
-import { parseDuration } from '../../contract/amounts.ts';
+import { parseBandwidth, parseDuration } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
@@ -10,7 +10,7 @@ import type { CommandDeclaration } from '../command.ts';
 import type { Context, Outcome, StartedCommand } from '../context.ts';
 import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
 import { onServiceTime, periodToSend } from '../period.ts';
-import { parseBandwidth, siteName } from '../values.ts';
+import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
 import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
 import { checkGivenTokens, lastEnd, RunReservation } from './run-reservation.ts';
@@ -89,7 +89,6 @@ export async function run(
   // Before anything is booked: the profile may name a zone that does not exist.
   await context.clock.times();
   const now = context.clock.now();
-  const expiry = claimedExperimentExpiry(access.token.reveal());
   if (flags.earliest || flags.wait !== undefined) {
     await checkGivenTokens(session, later(now, duration), now);
     const { last } = await lastEnd(session);
@@ -101,6 +100,7 @@ export async function run(
     const latest = flags.wait === undefined ? last : later(now, flags.wait * 1000 + duration);
     return bookAndRun({ ...asked, start: 'now', end: Math.min(last, latest), duration });
   }
+  const expiry = claimedExperimentExpiry(access.token.reveal());
   const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, now, expiry);
   await checkGivenTokens(session, end, now);
   return bookAndRun({ ...asked, start: 'now', end });

@@ -1,3 +1,4 @@
+import { formatBandwidth, parseBandwidth } from '../../contract/amounts.ts';
 import { formatDuration } from '../../contract/durations.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
@@ -17,8 +18,7 @@ import {
 } from '../period.ts';
 import { reservationCard, reservationResult } from '../print/cards.ts';
 import { confirmIfAsked } from '../questions.ts';
-import { shortEnd, shortTime } from '../times.ts';
-import { formatBandwidth, parseBandwidth } from '../values.ts';
+import { shortTimes } from '../times.ts';
 import { refusalOf } from './alternatives.ts';
 import { reservationArgument } from './reservation-argument.ts';
 import { noticeTextsNotKept, TEXT_OPTIONS } from './text-options.ts';
@@ -122,7 +122,7 @@ async function confirmGrowth(
   const isWider = wanted.bandwidth > 2 * before.bandwidth;
   if (!isLonger && !isWider) return;
   const times = await context.clock.times();
-  const period = `From ${shortTime(start, times)} to ${shortEnd(start, wanted.end, times)} ${times.zone}`;
+  const period = `From ${shortTimes(times).ends(start, wanted.end).join(' to ')} ${times.zone}`;
   if (context.terminal.ask) context.output.prompt(`${period}, ${formatBandwidth(wanted.bandwidth)}.`);
   const grown = [
     ...(isLonger ? [`${formatDuration(lasts)} long in place of ${formatDuration(lasted)}`] : []),

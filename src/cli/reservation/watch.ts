@@ -1,3 +1,4 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { formatInstant } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -9,7 +10,6 @@ import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { escapeText, jsonText, type Printer } from '../print/output.ts';
 import { formatDistance, shortEnd, shortTime, type TimeContext } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
 import { type Look, looks, rateAndTagChanges, type SeenChange, type WatchEvent } from './looks.ts';
 import { linkAndPeriod, reservationArgument } from './reservation-argument.ts';
 
@@ -70,7 +70,7 @@ export async function run(context: Context, [typed]: readonly string[], { exec }
   }
 }
 
-/** Runs a command for an event. It gets no tokens, as every program that is run so; that it fails is said, and the watch goes on. */
+/** Runs a command for an event. Programs that are run this way get no tokens. A failure is printed, and the watch goes on. */
 async function runFor(event: object, command: string, { processes, output }: Context): Promise<void> {
   const { exitCode, stdout, stderr } = await processes.runProgram(['sh', '-c', command], {
     input: `${jsonText(event)}\n`,
@@ -125,9 +125,10 @@ function lineOf(print: Printer, change: SeenChange, { times, named, ids }: LineC
   const { event, at, reservation } = change;
   const { id } = reservation;
   const { isTerminal, paint, columns = Number.POSITIVE_INFINITY } = print;
-  const short = shortIds([...new Set([...ids, id])]).get(id);
   const { name } = reservation;
-  const shown = isTerminal ? (name ?? short ?? id) : [id, ...(name === undefined ? [] : [name])].join('  ');
+  const shown = isTerminal
+    ? (name ?? shortIds([...new Set([...ids, id])]).get(id) ?? id)
+    : [id, ...(name === undefined ? [] : [name])].join('  ');
   const time = shortTime(at, times, isTerminal);
   const [text, color] = SAID[event];
   const head = `${time}${named === undefined ? '' : ` ${named}`}  `;

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import { ExperimentId, RESERVATION_NAME } from '../../contract/fields.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
@@ -11,7 +12,7 @@ import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import type { Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
-import { formatBandwidth, reservationId, siteName } from '../values.ts';
+import { reservationId, siteName } from '../values.ts';
 
 /** `slices-conn serve audit`: the decisions of a server, read from its database. */
 export const command: CommandDeclaration = {

@@ -1,8 +1,8 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { sitesOfLink } from '../../contract/links.ts';
 import { Sentence } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
-import { formatBandwidth } from '../values.ts';
 import type { EventFields } from './server.ts';
 
 /** Refusals that say little to the person who runs a server: browsers ask for icons, crawlers for pages. */

@@ -1,10 +1,11 @@
+import { formatBandwidth } from '../../contract/amounts.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
 import { type Link, SITES } from '../../contract/links.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { folded } from '../print/folded.ts';
 import { withNearestSite } from '../reservation/alternatives.ts';
-import { formatBandwidth, siteName } from '../values.ts';
+import { siteName } from '../values.ts';
 
 /** `slices-conn sites [SITE1 SITE2]`: the names, and the links where the service tells; or the routes between two. */
 export const command: CommandDeclaration = {

@@ -1,6 +1,7 @@
 import { calculateJwkThumbprint } from 'jose';
 import { differenceFrom } from '../../client/proof.ts';
 import { isProtected, issuerName, UNPROTECTED } from '../../contract/addresses.ts';
+import { formatBandwidth } from '../../contract/amounts.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, failureOrThrow, ownCommand, shellWord } from '../../contract/failure.ts';
 import { idKind } from '../../contract/fields.ts';
@@ -26,7 +27,6 @@ import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, shortTimes, type TimeContext } from '../times.ts';
 import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
-import { formatBandwidth } from '../values.ts';
 import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** `slices-conn verify [FILE…|-] [--jwks FILE|URL] [--issuer URL] [--ended] [--key THUMBPRINT]`. */
@@ -349,8 +349,7 @@ async function keysFrom(
       throw new Failure('usage', `${source} is not an https address.`, { why: UNPROTECTED });
     }
   }
-  // The session's way has a limit of its own, which --timeout sets.
-  return remoteKeySet({ url: source, send, timeout: Number.POSITIVE_INFINITY, now });
+  return remoteKeySet({ url: source, send, now });
 }
 
 /** The one key with this thumbprint (RFC 7638) of those in a file. @throws Failure `unverified` where there is none */

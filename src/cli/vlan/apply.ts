@@ -2,10 +2,10 @@ import { Failure, shellWord } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
 import { assumedOf, type End, protocolName } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
-import { deleteCall, ipCalls, iproute2, type ProgramCall, shellLine } from '../../vlan/iproute2.ts';
+import { deleteCall, ipCalls, iproute2, type ProgramCall, setCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Context, Machine } from '../context.ts';
 import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
-import { tagsAt } from '../probe/stacks.ts';
+import { idsIn, tagsAt } from '../probe/stacks.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 
 /** A call, and the call that takes its effect back, where there is something to take back. */
@@ -97,26 +97,23 @@ async function stepsToMake(end: End, devices: readonly Device[], machine: Machin
   const outer = existing(devices, { name: names.outer, parent: device, tag: outerTag });
   const inner = existing(devices, { name: names.inner, parent: names.outer, tag: innerTag, mtu: mtu.inner });
   const calls = ipCalls(end);
-  const set = (name: string, ...what: readonly string[]): ProgramCall => [
-    ...['ip', 'link', 'set', 'dev', name, ...what],
-  ];
   const steps: Step[] = [];
   // A larger MTU stays: a smaller one would take the devices of others with it.
   if (below.mtu < mtu.device) {
-    const undo = set(device, 'mtu', String(below.mtu), ...(below.isUp ? [] : ['down']));
+    const undo = setCall(device, 'mtu', String(below.mtu), ...(below.isUp ? [] : ['down']));
     steps.push({ call: calls.device, undo });
-  } else if (!below.isUp) steps.push({ call: calls.up.device, undo: set(device, 'down') });
+  } else if (!below.isUp) steps.push({ call: calls.up.device, undo: setCall(device, 'down') });
   if (!outer) steps.push({ call: calls.outer, undo: deleteCall(names.outer) });
   else if (outer.mtu < mtu.outer) {
-    steps.push({ call: calls.outerMtu, undo: set(names.outer, 'mtu', String(outer.mtu)) });
+    steps.push({ call: calls.outerMtu, undo: setCall(names.outer, 'mtu', String(outer.mtu)) });
   }
   if (!inner) steps.push({ call: calls.inner, undo: deleteCall(names.inner) });
   const addresses = inner ? await addressesOf(names.inner, machine) : [];
   if (calls.address && address !== null && !addresses.includes(address)) {
     steps.push({ call: calls.address, undo: ['ip', 'address', 'del', address, 'dev', names.inner] });
   }
-  if (!outer?.isUp) steps.push({ call: calls.up.outer, undo: set(names.outer, 'down') });
-  if (!inner?.isUp) steps.push({ call: calls.up.inner, undo: set(names.inner, 'down') });
+  if (!outer?.isUp) steps.push({ call: calls.up.outer, undo: setCall(names.outer, 'down') });
+  if (!inner?.isUp) steps.push({ call: calls.up.inner, undo: setCall(names.inner, 'down') });
   return steps;
 }
 
@@ -129,7 +126,7 @@ function existing(
   devices: readonly Device[],
   due: Pick<Device, 'name' | 'parent'> & { tag: string; mtu?: number },
 ): Device | undefined {
-  const isSame = (tag = ''): boolean => tag.split(':')[1] === due.tag.split(':')[1];
+  const isSame = (tag = ''): boolean => idsIn(tag) === idsIn(due.tag);
   const found = devices.filter(
     ({ name, parent, tag }) => name === due.name || (parent === due.parent && isSame(tag)),
   );

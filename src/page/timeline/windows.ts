@@ -72,12 +72,11 @@ export function unitWindow(unit: Step['unit'], anchor: number, clock: ZoneClock,
   return { start: clock.instant(from), end: clock.instant(movedByStep(from, step)) };
 }
 
-/** The steps of a click and of a drag, for windows up to a length; the last are those of all longer ones. */
+/** The steps of a click and of a drag, for windows up to a length. Longer windows snap to days. */
 const SNAPS: readonly (readonly [longest: number, click: Step, drag: Step])[] = [
   [2 * DAY, minutes(15), minutes(5)],
   [14 * DAY, minutes(60), minutes(30)],
   [62 * DAY, minutes(360), minutes(360)],
-  [Number.POSITIVE_INFINITY, { unit: 'day', count: 1 }, { unit: 'day', count: 1 }],
 ];
 
 function minutes(count: number): Step {
@@ -87,5 +86,5 @@ function minutes(count: number): Step {
 /** The step to which what is picked in a window snaps: the start of a click, or the ends of a drag. */
 export function snapStep({ start, end }: Period, by: 'click' | 'drag'): Step {
   const found = SNAPS.find(([longest]) => end - start <= longest);
-  return found?.[by === 'click' ? 1 : 2] ?? minutes(60);
+  return found?.[by === 'click' ? 1 : 2] ?? { unit: 'day', count: 1 };
 }

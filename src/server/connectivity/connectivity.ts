@@ -101,7 +101,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const experiment = await authorise(caller, 'update', trust);
     const startNow = readFlag(request, 'start_now', 'date_invalid');
     const dryRun = readFlag(request, 'dry_run');
-    const reading = readUpdateBody(body, { startNow, earliest: false });
+    const reading = readUpdateBody(body, { startNow });
     const changes: AskedChange[] = [{ action: 'update', id, body, reading }];
     const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false };
     return answerChanges(asked, changing);

@@ -8,9 +8,10 @@ import {
   type StoreSnapshot,
   StoreUnavailableError,
 } from '../../allocator/store.ts';
-import { EVENT_STREAM_TYPE, type EventType } from '../../contract/events.ts';
+import { EVENT_STREAM_TYPE } from '../../contract/events.ts';
 import { eventsBetween, nextTurn, type Phase, phaseAt } from '../../contract/instants.ts';
 import { sitesOfLink } from '../../contract/links.ts';
+import type { EventType } from '../../contract/reservation.ts';
 import { jsonText } from '../../contract/visible-text.ts';
 import type { Log } from '../log.ts';
 import { logBug, refusal } from '../problem-error.ts';

@@ -41,7 +41,7 @@ export function isProviderPath(path: string): boolean {
   return READ_ENDPOINTS.includes(path) || Object.hasOwn(ENDPOINT_LIMITS, path);
 }
 
-/** Whether a path below the issuer is that of a page on which people log in; without the page, of one only. */
+/** Whether a path below the issuer is that of a page on which people log in; only a server with a page of its own serves the second. */
 export function isLoginPage(path: string): boolean {
   return path === '/device' || path === AUTHORIZATION_PATH;
 }
@@ -49,12 +49,16 @@ export function isLoginPage(path: string): boolean {
 /** The path of the page on which a person logs in to this server's own page, below the issuer; see `authorization-page.ts`. */
 export const AUTHORIZATION_PATH = '/authorize';
 
-/** What a request to an endpoint counts for. */
+/** The limits that a request to an endpoint counts against. */
 export function endpointLimits(path: CountedEndpoint, address: string): AttemptLimit[] {
-  const limit = ENDPOINT_LIMITS[path];
-  return 'all' in limit
-    ? [...addressLimits(path, address, limit.address), [`${path} all`, limit.all]]
-    : [[`${path} ${addressBlock(address)}`, limit.address]];
+  if (path === '/device/auth') return loginLimits(path, address);
+  return [[`${path} ${addressBlock(address)}`, ENDPOINT_LIMITS[path].address]];
+}
+
+/** The limits of logins that begin at a path: of an address, of the blocks around it, and in all. */
+export function loginLimits(path: string, address: string): AttemptLimit[] {
+  const { address: most, all } = ENDPOINT_LIMITS['/device/auth'];
+  return [...addressLimits(path, address, most), [`${path} all`, all]];
 }
 
 /** How long attempts are counted together, in milliseconds: 10 minutes, the lifetime of a device code. */

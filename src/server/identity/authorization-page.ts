@@ -2,15 +2,12 @@ import { html } from 'hono/html';
 import { crossSite, refusal } from '../problem-error.ts';
 import { PAGE_HEADERS, page, pageReply } from '../ui/page.ts';
 import { grantOf, knownScopes, SCOPE_MEANING } from './approval.ts';
-import { AUTHORIZATION_PATH, addressLimits, ENDPOINT_LIMITS } from './attempt-limits.ts';
+import { AUTHORIZATION_PATH, loginLimits } from './attempt-limits.ts';
 import { choicesOf } from './device-page.ts';
 import { formPage, type LoginPageOptions } from './form-page.ts';
 import { pageLoginPage } from './pages.ts';
 import type { IdentityAnswer } from './provider-endpoints.ts';
 import { DEFAULT_SCOPE, type Person, UI_CLIENT_ID } from './user-token.ts';
-
-/** The most logins that are granted within 10 minutes, from one address and in all: as many as device codes are made. */
-const LOGIN_LIMITS = ENDPOINT_LIMITS['/device/auth'];
 
 /** The fields of the choice. */
 const CHOICE = ['user', 'action'];
@@ -61,10 +58,7 @@ export function createAuthorizationPage(options: LoginPageOptions, callback: str
     if (asked.get('action') !== 'approve' || !person) {
       throw refusal('request_invalid', 'There is no such choice.');
     }
-    const counted = await count([
-      ...addressLimits(AUTHORIZATION_PATH, address, LOGIN_LIMITS.address),
-      [`${AUTHORIZATION_PATH} all`, LOGIN_LIMITS.all],
-    ]);
+    const counted = await count(loginLimits(AUTHORIZATION_PATH, address));
     if (!counted.ok) return resume(parameters, { error: 'temporarily_unavailable' });
     return resume(parameters, { code: await codeFor(parameters, person, callback, options) });
   });

@@ -81,7 +81,7 @@ ${abilities(scopes)}
   );
 }
 
-/** The users, of whom one is chosen; at first the first one. */
+/** The users to choose from. The first one is selected. */
 function choiceOf(people: readonly Choice[]): Html {
   return html`<fieldset class="choices"><legend>Log in as</legend>${people.map(
     ({ id, name, may }, index) =>

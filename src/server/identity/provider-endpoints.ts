@@ -62,7 +62,7 @@ export function oauthReply({ problems }: ProblemError, headers: Record<string, s
   );
 }
 
-/** An answer that goes nowhere: what the library would have sent. */
+/** Keeps the library's answer in memory and sends nothing. */
 export class AnswerInMemory extends ServerResponse {
   /** Whether the request's code or token was right; `provider.ts` says so. */
   isRight = true;
@@ -129,7 +129,7 @@ export function createProviderEndpoints(
       // Refused before it is counted: any page could use up the limit of its visitor's address (THREATS.md 58).
       if (isCrossSite((name) => request.headers.get(name), origin)) throw crossSite();
       const attempt = await admit(path, address);
-      if (!attempt.ok) return tooMany(path, attempt.retryAfter);
+      if (!attempt.ok) return oauthTooMany(path, attempt.retryAfter);
       const authorization = request.headers.get('authorization') ?? undefined;
       const client = clientNamedBy(authorization);
       const form = await formOf(request, path === '/device/auth' ? SMALL_FORM : undefined, client);
@@ -151,7 +151,7 @@ export function createProviderEndpoints(
       ]),
       ...FORM_ENDPOINTS.map((path): [string, IdentityAnswer] => [path, formEndpoint(path)]),
     ]),
-    /** Answers a request of this very process, whose base address may be a proxy's, and which need not reach itself. */
+    /** Answers a request of this process without a socket: the base address may be a proxy's, which it may not reach. */
     fetch: async (request) =>
       (await ask(request.method, request.url.slice(issuer.length), await request.text())).reply(),
   };
@@ -162,7 +162,7 @@ function ignoreUnavailable(error: unknown): void {
 }
 
 /** Refuses a request with 429 (RFC 6585 §4), in the form that OAuth clients read (RFC 6749 §5.2). */
-function tooMany(path: CountedEndpoint, retryAfter: number): Response {
+function oauthTooMany(path: CountedEndpoint, retryAfter: number): Response {
   const from = 'Too many requests came from your address, or from all together';
   return jsonReply(
     { error: ENDPOINT_LIMITS[path].error, error_description: `${from}. Try again in ${retryAfter} s.` },

@@ -42,8 +42,8 @@ export interface TokenExchangeOptions {
 export class ExchangeRefused extends Error {
   override readonly name = 'ExchangeRefused';
   /**
-   * `told`: whether the job is told the reason, since it is proven to be of a repository that has a rule. `isTemporary`:
-   * whether it may get a token later. `reason`: the one in the audit, where the message has a text that the job has chosen.
+   * `told`: whether the job gets the reason; only a job of a repository that has a rule does. `isTemporary`: whether the job may
+   * get a token later. `reason`: replaces the message in the audit where the message holds text that the job chose.
    */
   readonly facts: { told?: boolean; isTemporary?: boolean; reason?: string | undefined };
 
@@ -70,7 +70,7 @@ const JobClaims = v.looseObject({
 
 const JOB_TOKEN: KindRules<typeof JobClaims> = { kind: 'service', schema: JobClaims, algorithms: ['RS256'] };
 
-/** Exchanges a job's ID token for a user token, which lasts for so many seconds. @throws ExchangeRefused */
+/** Exchanges a job's ID token for a user token. `expiresIn` is in seconds. @throws ExchangeRefused */
 export type TokenExchange = (
   idToken: string,
   experiment: string | undefined,

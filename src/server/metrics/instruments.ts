@@ -32,7 +32,7 @@ class Series<Name extends string, Value> {
   }
 }
 
-/** A number that only grows, until the process ends; as a gauge one that rises and falls. */
+/** A number that only grows until the process ends. With the type `gauge` it also falls. */
 export class Counter<Name extends string = never> {
   readonly #described: Pick<Family, 'name' | 'help' | 'type'>;
   readonly #series: Series<Name, number>;

@@ -39,11 +39,14 @@ export function createServerMetrics(options: ServerMetricsOptions = {}) {
     },
     DURATIONS,
   );
-  const underWay = new Counter({
-    name: 'slices_conn_http_requests_in_flight',
-    help: 'Requests that are under way.',
-    type: 'gauge',
-  });
+  const underWay = new Counter(
+    {
+      name: 'slices_conn_http_requests_in_flight',
+      help: 'Requests that are under way.',
+      type: 'gauge',
+    },
+    [{}],
+  );
   const requestsDecided = new Counter(
     {
       name: 'slices_conn_bookings_total',

@@ -160,8 +160,8 @@ async function createExperiment(
 }
 
 /**
- * The claims of a token for a project or experiment that are of the user token: it ends with that login too (THREATS.md 57), and lasts
- * 15 minutes, no longer than the user token.
+ * The claims that a token for a project or experiment takes from the user token. The token ends with that login too (THREATS.md
+ * 57). It lasts 15 minutes, and never longer than the user token.
  */
 function claimsFor({ sub, sid, limited_to, exp }: UserClaims, role: string, now: number) {
   return {

@@ -60,6 +60,11 @@ export interface Site {
   baseUrl: string;
 }
 
+/** The path of the base address, without a slash at the end. */
+export function pathOf({ baseUrl }: Pick<Site, 'baseUrl'>): string {
+  return new URL(baseUrl).pathname.replace(/\/$/, '');
+}
+
 /** A whole page with the one look. It needs no JavaScript. */
 export function page({ name, baseUrl }: Site, title: string, body: Html): Html {
   const { host } = new URL(baseUrl);

@@ -93,7 +93,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
   const at = new URL(`${addresses.connectivity}/ui/api`).pathname;
   const app = new Hono({ strict: false });
 
-  /** Whose a request is; a session whose login was ended elsewhere ends here. */
+  /** The person who sent a request. A session whose login was ended elsewhere ends here. */
   async function personOf(request: Request): Promise<{ access: string; claims: UserClaims } | undefined> {
     let refused: string | undefined;
     for (let turn = 0; turn < 2; turn += 1) {
@@ -139,12 +139,13 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
       const experiment = req.header(EXPERIMENT_HEADER);
       const asked = new URL(req.url);
       const headers = new Headers({ authorization: `Bearer ${person.access}` });
-      const name = createHash('sha256').update(`${person.access} ${experiment}`).digest('base64url');
-      if (experiment !== undefined) {
+      const kept =
+        experiment && createHash('sha256').update(`${person.access} ${experiment}`).digest('base64url');
+      if (experiment !== undefined && kept !== undefined) {
         // Of several requests at once, the first one asks for all (THREATS.md 84).
         const token =
-          experimentTokens.get(name, TOKEN_USE_MS) ??
-          experimentTokens.keep(name, portal.experimentToken(experiment, person.access));
+          experimentTokens.get(kept, TOKEN_USE_MS) ??
+          experimentTokens.keep(kept, portal.experimentToken(experiment, person.access));
         headers.set(EXPERIMENT_TOKEN_HEADER, await token);
       }
       for (const header of PASSED_HEADERS) {
@@ -159,7 +160,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
           ...(req.raw.body ? { body: req.raw.body, duplex: 'half' } : {}),
         }),
       );
-      if (reply.status === 403) experimentTokens.delete(name);
+      if (reply.status === 403 && kept) experimentTokens.delete(kept);
       return returned(
         reply.headers.get('content-type') === EVENT_STREAM_TYPE
           ? whileOpen(reply, () => sessions.open(req.raw))

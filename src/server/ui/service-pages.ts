@@ -7,7 +7,7 @@ import { jsonReply } from '../json-reply.ts';
 import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { firstProblem } from '../problem-error.ts';
 import { acceptsHtml, addressOf } from '../request-reading.ts';
-import { type Html, page, pageReply, type Site } from './page.ts';
+import { type Html, page, pageReply, pathOf, type Site } from './page.ts';
 
 /** Options of {@link createServicePages}. */
 export interface ServicePagesOptions {
@@ -55,8 +55,8 @@ ${waysIn(options)}`,
 }
 
 /** How to use the services without the page on the network: commands and the API. */
-export function waysIn({ addresses, usesForeignIssuers }: ServicePagesOptions): Html {
-  const at = new URL(addresses.connectivity).pathname.replace(/\/$/, '');
+export function waysIn({ site, addresses, usesForeignIssuers }: ServicePagesOptions): Html {
+  const at = pathOf(site);
   return html`<h2>From a terminal</h2>
 <pre>${commands(addresses).map((line) => html`<code>${line}</code>`)}</pre>
 ${!usesForeignIssuers && html`<p>The login shows a code. <a href="${at}/auth/device">Enter the code here.</a></p>`}
@@ -95,7 +95,7 @@ const TITLES: Readonly<Record<number, string>> = {
 export async function refusalFor(request: Request, reply: Response, site: Site): Promise<Response> {
   if (reply.ok || !acceptsHtml(request) || !reply.headers.get('content-type')?.startsWith('application/json'))
     return reply;
-  const below = addressOf(request).pathname.slice(new URL(site.baseUrl).pathname.replace(/\/$/, '').length);
+  const below = addressOf(request).pathname.slice(pathOf(site).length);
   if (/^(?:\/portal)?\/apis(?:\/|$)/.test(below)) return reply;
   const { says = '' } = firstProblem(await reply.clone().text());
   const content = page(

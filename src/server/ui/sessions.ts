@@ -169,7 +169,7 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     },
 
     /**
-     * The tokens of a request's session, the access token valid for some time; it is renewed here where it must be.
+     * The tokens of a request's session. An access token that expires soon is renewed first.
      *
      * @param refused an access token that was not accepted and must be replaced
      * @returns undefined where there is no such session, or it has ended
@@ -180,7 +180,7 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
       if (!found) return undefined;
       const { stored, tokens } = found;
       const isUsable = tokens.access !== refused && tokens.expiresAt > now();
-      // A short-lived one has half of its life: else each request would renew it.
+      // At most half of the token's lifetime: else each request would renew a short-lived one.
       const margin = Math.min(TOKEN_MARGIN_MS, (tokens.expiresAt - tokens.issuedAt) / 2);
       const isDue = tokens.refresh !== undefined && tokens.expiresAt - now() < margin;
       if (isUsable && !isDue) return tokens;

@@ -7,7 +7,7 @@ import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
 import { refusedHere } from './login.ts';
-import { type Html, PAGE_HEADERS, pageReply } from './page.ts';
+import { type Html, PAGE_HEADERS, pageReply, pathOf } from './page.ts';
 import { LOGGED_OUT } from './passed-requests.ts';
 import { type ServicePagesOptions, waysIn } from './service-pages.ts';
 
@@ -119,8 +119,8 @@ export function createUi(options: UiOptions): Hono {
 function networkPage(options: UiOptions): Html {
   const { site, network } = options;
   const { sites, links } = network;
-  const { host, pathname } = new URL(site.baseUrl);
-  const at = pathname.replace(/\/$/, '');
+  const { host } = new URL(site.baseUrl);
+  const at = pathOf(site);
   const served = site.name ?? 'slices-conn';
   return html`<!doctype html>
 <html lang="en">

@@ -7,7 +7,7 @@ import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
 import { type ChoiceOptions, chooseOne, isNamed } from '../choice.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Connection } from './connection.ts';
-import { heldKind } from './given-tokens.ts';
+import { isMisplaced } from './given-tokens.ts';
 import { officialClient, type TokenOrigin, type TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
@@ -102,22 +102,26 @@ export async function chooseExperiment(
 }
 
 /**
- * The experiment of a token in the environment; undefined where there is none, or another experiment is wanted.
+ * The access that a source's token gives.
  *
- * @throws Failure `token_invalid` for a token of another kind: a service tells tokens by what they are, and would take it
+ * @throws Failure `token_invalid` for a token of another kind: a service goes by the kind that a token has, and would accept it
  */
+async function accessBy({ get, origin, where }: TokenSource): Promise<ExperimentAccess> {
+  const token = await get();
+  if (isMisplaced({ kind: 'experiment', token }))
+    throw new Failure('token_invalid', 'The experiment token is of another kind. Nothing was sent.');
+  return { id: claimedSubject(token.reveal()), name: claimedName(token.reveal()), token, origin, where };
+}
+
+/** The experiment of a token in the environment; undefined where there is none, or another experiment is wanted. */
 export async function givenAccess(
   wanted: string | undefined,
   given: TokenSource | undefined,
 ): Promise<ExperimentAccess | undefined> {
   if (!given) return undefined;
-  const token = await given.get();
-  const held = heldKind(token);
-  if (held === 'user' || held === 'project')
-    throw new Failure('token_invalid', 'The experiment token is of another kind. Nothing was sent.');
-  const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
-  const isMeant = wanted === undefined || wanted === id || wanted === name;
-  return isMeant ? { id, name, token, origin: given.origin, where: given.where } : undefined;
+  const access = await accessBy(given);
+  const isMeant = wanted === undefined || wanted === access.id || wanted === access.name;
+  return isMeant ? access : undefined;
 }
 
 async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAccess | undefined> {
@@ -129,8 +133,8 @@ async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAc
   const project =
     options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
   const source = connection.experimentTokenFrom({ experiment, project });
-  const token = await source.get();
-  const [id, name] = [claimedSubject(token.reveal()), claimedName(token.reveal())];
+  const access = await accessBy(source);
+  const { id, name } = access;
   const byId = named === undefined || idKind(named) === 'experiment';
   // What a token does not claim can't be compared.
   const [came, isOther] = byId ? [id, id !== experiment] : [name, name !== experiment && id !== experiment];
@@ -139,7 +143,7 @@ async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAc
       why: `${source.where} gave one of ${name === undefined ? id : `${name} (${id})`}. The profile's experimentTokenCommand must give that of {experiment}. Nothing was sent.`,
     });
   }
-  return { id, name, token, origin: source.origin, where: source.where };
+  return access;
 }
 
 /**

@@ -59,7 +59,7 @@ function fixFor({ code, facts }: Failure, first: TakenToken): FailureFacts['fix'
 }
 
 /** Whether a token is known to be of another kind than it is sent as. */
-function isMisplaced({ kind, token }: TakenToken): boolean {
+export function isMisplaced({ kind, token }: Pick<TakenToken, 'kind' | 'token'>): boolean {
   const held = token && heldKind(token);
   return held !== undefined && held !== 'service' && held !== kind;
 }

@@ -134,7 +134,7 @@ export const KeptSettings = v.pipe(
   v.transform(({ projectsApiGroup, experimentsApiGroup, ...own }) => {
     if (projectsApiGroup === undefined && experimentsApiGroup === undefined) return own;
     const groups = [projectsApiGroup ?? PROJECTS_API_GROUP, experimentsApiGroup ?? EXPERIMENTS_API_GROUP];
-    // What is no text is refused with the others.
+    // A value that is not a text stays in the array, so that `Settings` refuses it.
     return { apiGroups: groups.every((group) => typeof group === 'string') ? groups.join() : groups, ...own };
   }),
   Settings,

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { retyped } from '../../../src/cli/command-line.ts';
-import { commandOf, type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
+import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
 import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
@@ -69,7 +69,10 @@ function refused(
   if (!(failure instanceof Failure)) throw failure;
   const offers = failure instanceof Refusal ? failure.offers : [];
   const line = typedAs(words);
-  return { failure, offers: offers.map((offer) => ({ ...offer, command: commandOf(line, offer) })) };
+  return {
+    failure,
+    offers: offers.map((offer) => ({ ...offer, command: retyped(line, offer.changes, ...offer.more) })),
+  };
 }
 
 /** The commands that are offered, without the part that all have in common. */

@@ -64,6 +64,7 @@ test('requests are counted when they are over, with how long they took', () => {
   const metrics = createServerMetrics({ elapsed: () => clock });
   metrics.serve(AT_ROOT);
   const read = () => parseExposition(metrics.text());
+  expect(sampleOf(read(), 'slices_conn_http_requests_in_flight')).toBe(0);
   const first = metrics.requestBegan('GET', '/healthz');
   const second = metrics.requestBegan('BREW', '/coffee/1');
   expect(sampleOf(read(), 'slices_conn_http_requests_in_flight')).toBe(2);
