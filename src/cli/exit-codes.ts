@@ -5,7 +5,7 @@ import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from '../contract/problems.
 export const EXIT_CODES = {
   0: 'done (a closed pipe on stdout included)',
   1: 'unexpected: a bug here, or a request that the service does not understand',
-  2: "usage: a flag, a value, a file's content; an idempotency key that was used for another request",
+  2: "usage: a flag, a value, a file's content; an address that is not the server's own; an idempotency key that was used for another request",
   3: 'not found, or not supported by this service',
   4: 'not logged in, token expired or not accepted, device code expired',
   5: 'forbidden: the role or the scope does not allow it, device login denied',
@@ -37,7 +37,6 @@ const OF_CLIENT = {
   code_expired: 4,
   forbidden: 5,
   request_rejected: 1,
-  not_supported: 3,
   network: 7,
   timeout: 7,
   reply_invalid: 9,

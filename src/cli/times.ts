@@ -1,5 +1,5 @@
 import { formatDuration, MINUTE } from '../contract/durations.ts';
-import { isTimeZone } from '../contract/instants.ts';
+import { zoneName } from '../contract/instants.ts';
 import type { Times } from '../contract/said.ts';
 import {
   clockOf,
@@ -35,18 +35,6 @@ export function chooseZone({ chosen, variable, system }: ZoneSources): Omit<Time
   if (text === '/etc/localtime') return { zone: zoneName(system()) ?? 'UTC' };
   const zone = /^(?:UTC|GMT)[+-]?0$/i.test(text) ? 'UTC' : zoneName(text);
   return zone === undefined ? { zone: 'UTC', faultyZone: variable } : { zone };
-}
-
-/** The names of UTC itself: known without a formatter, which takes a third of Node's own start to make. */
-const UTC_NAMES = /^(?:etc\/)?(?:utc|uct|zulu|universal)$/i;
-
-/** A zone's name in its own upper and lower case; undefined for an unknown zone. */
-function zoneName(text: string): string | undefined {
-  if (UTC_NAMES.test(text)) return 'UTC';
-  if (!isTimeZone(text)) return undefined;
-  const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions();
-  // An old name, such as CET, is resolved to another one: people see what they typed.
-  return timeZone === 'UTC' || timeZone.toLowerCase() === text.toLowerCase() ? timeZone : text;
 }
 
 /**

@@ -76,6 +76,9 @@ export interface PortalClient {
   removeCiRule(experiment: string, rule: string): Promise<void>;
 }
 
+/** How a CI job is let in where the portal has no rules for it. */
+const BY_SECRET = 'slices-conn login --ci';
+
 /** A client of the portal over any `fetch`. */
 export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Transport): PortalClient {
   const { portalUrl, userToken, timeout = limitOf(options) } = options;
@@ -149,7 +152,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
   const listCiRules = (id: string) =>
     requestExtension(
       'listCiRules',
-      { says: `${portalUrl} has no rules for CI jobs.`, so: '.', fix: 'slices-conn login --ci' },
+      { says: `${portalUrl} has no rules for CI jobs.`, so: '.', fix: BY_SECRET },
       { id },
     );
 
@@ -180,7 +183,11 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       return readAs(schema, await listCiRules(id), 'list of rules for CI jobs').items;
     },
     async addCiRule(id, rule) {
-      const added = request('addCiRule', 'application/json', { id }, rule);
+      const added = request('addCiRule', 'application/json', { id }, rule).catch((error: unknown) => {
+        throw error instanceof Failure && error.code === 'not_supported'
+          ? error.with({ fix: BY_SECRET })
+          : error;
+      });
       const reply = await unlessMissing(added, () => listCiRules(id));
       return readMade(CiRuleReply, reply, 'rule for CI jobs', 'slices-conn experiment ci list');
     },

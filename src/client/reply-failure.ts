@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { isServiceAddress } from '../contract/addresses.ts';
 import {
   Failure,
   type FailureCode,
@@ -94,10 +95,16 @@ export function refusedBy(
   });
 }
 
-/** The next step after a refusal. For a name that is taken, it shows the reservation that has the name. */
+/**
+ * The next step after a refusal. For a name that is taken, it shows the reservation that has the name; for another Host than the
+ * server's, it is a login at the server's own address.
+ */
 function fixOf(code: FailureCode, details: readonly FailureDetail[]): string | undefined {
   if (code === 'scope_missing') return 'slices-conn login';
-  const { holder } = details.find((detail) => detail.code === 'name_taken')?.facts ?? {};
+  const factsOf = (of: ProblemCode) => details.find((detail) => detail.code === of)?.facts ?? {};
+  const { address } = factsOf('host_unknown');
+  if (typeof address === 'string' && isServiceAddress(address)) return ownCommand('login', address);
+  const { holder } = factsOf('name_taken');
   return typeof holder === 'string' ? ownCommand('show', holder) : undefined;
 }
 

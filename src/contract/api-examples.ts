@@ -200,6 +200,7 @@ export const PROBLEM_MESSAGES: Readonly<Record<ProblemCode, string>> = {
   experiment_limit_reached:
     'Project demo has 100 experiments that have not ended or were made within a day. Wait until some have ended.',
   ci_rule_invalid: 'ref or environment must be given: otherwise every branch and pull request would do.',
+  not_supported: 'This server takes no ID tokens of gitlab: it was started without --ci-issuer gitlab.',
   body_unreadable: 'The body is not JSON.',
   request_invalid: 'dry_run must be true or false.',
   experiment_tokens_differ: 'The request carries two different experiment tokens.',

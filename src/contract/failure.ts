@@ -13,7 +13,6 @@ export const CLIENT_FAILURES = [
   'code_expired',
   'forbidden',
   'request_rejected',
-  'not_supported',
   'network',
   'timeout',
   'reply_invalid',

@@ -68,6 +68,8 @@ const ROWS = {
   experiment_limit_reached: VALUE,
   /** A rule for jobs of a CI is not one, or the experiment has as many as it may have. */
   ci_rule_invalid: VALUE,
+  /** The server was started without what the request needs. */
+  not_supported: { status: 422, exit: 3 },
   body_unreadable: { status: 400, exit: 1 },
   request_invalid: { status: 400, exit: 1 },
   experiment_tokens_differ: { status: 400, exit: 1 },
@@ -86,7 +88,7 @@ const ROWS = {
   cursor_too_old: { status: 410, exit: 7 },
   body_too_large: { status: 413, exit: 1 },
   media_type_unsupported: { status: 415, exit: 1 },
-  host_unknown: { status: 421, exit: 1 },
+  host_unknown: { status: 421, exit: 2 },
   /** The user, or the experiment, has asked for many changes: the answer has `Retry-After`, and nothing was changed. */
   too_many_requests: { status: 429, exit: 7 },
   internal: { status: 500, exit: 7 },
@@ -152,6 +154,7 @@ export const ProblemFacts = v.object({
   capacity: factMbps,
   needed: factMbps,
   volume: factCount('Bytes.'),
+  address: fact('The address that the server answers for.'),
   hop: factSites('The two sites of the link that has this capacity, where the route has several links.'),
 });
 /** See {@link ProblemFacts}. */

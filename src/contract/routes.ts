@@ -126,7 +126,14 @@ const PORTAL_ROUTES = {
       'Let the jobs of a repository act as the caller in an experiment; the same rule again is renewed',
     request: 'CiRuleRequest',
     success: { status: 201, schema: 'CiRule' },
-    problems: [...CI_RULES.problems, ...UNREADABLE, 'ci_rule_invalid', 'date_invalid', 'date_past'],
+    problems: [
+      ...CI_RULES.problems,
+      ...UNREADABLE,
+      'ci_rule_invalid',
+      'not_supported',
+      'date_invalid',
+      'date_past',
+    ],
   },
   removeCiRule: {
     ...CI_RULES,

@@ -35,6 +35,7 @@ export function checkSettings(options: ServeOptions): void {
     });
   }
   checkAdministrators(options);
+  checkMetricsPort(options);
   if (database !== undefined) databaseAddress(database);
   if (directory === undefined) checkUser(autoApprove, ROLES);
   if ((tlsCert === undefined) !== (tlsKey === undefined)) {
@@ -44,6 +45,17 @@ export function checkSettings(options: ServeOptions): void {
     });
   }
   checkExposure(options);
+}
+
+/** The services and the metrics each need a port of their own. */
+function checkMetricsPort({ host, port, metrics }: ServeOptions): void {
+  const [own, other] = [host, metrics?.host ?? ''].map((one) => loopbackAddress(one) ?? one);
+  const isOneAddress = own === other || [host, metrics?.host ?? ''].some(isEveryAddress);
+  if (port === 0 || port !== metrics?.port || !isOneAddress) return;
+  throw new Failure('usage', `--port and --metrics are both ${port}.`, {
+    why: 'Metrics have a port of their own, so that who can reach the services can’t read them.',
+    fix: { metrics: '0' },
+  });
 }
 
 /** With several issuers of user tokens, a user id alone would be of any of them. */

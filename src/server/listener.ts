@@ -9,7 +9,7 @@ import type { IdentityProvider } from './identity/identity-provider.ts';
 import { type IdentityAnswer, oauthReply } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { type ProblemError, problemOf, refusal } from './problem-error.ts';
+import { hostUnknown, type ProblemError, problemOf, refusal } from './problem-error.ts';
 import { RateLimit } from './rate-limit.ts';
 import { requestFault } from './request-form.ts';
 import { problemIn } from './services.ts';
@@ -105,7 +105,7 @@ export function createListener(options: ListenerOptions): RequestListener {
     const { url = '/', headers } = request;
     const isOpen = (): boolean => url.startsWith(prefix) && isHealthPath(url.slice(prefix.length));
     if (headers.host?.toLowerCase() !== base.host && !isOpen()) {
-      throw refusal('host_unknown', `This server answers for ${base.host} only.`);
+      throw hostUnknown(base);
     }
     const [path = ''] = url.split('?');
     // By RFC 8414 §3.1 the issuer's path comes last.

@@ -37,6 +37,12 @@ export function refusal(code: Problem['code'], msg: string): ProblemError {
   return new ProblemError([{ code, msg }]);
 }
 
+/** The refusal of a request with another Host than the server's. @param base the server's address */
+export function hostUnknown({ host, origin }: URL): ProblemError {
+  const msg = `This server answers for ${host} only.`;
+  return refusalOf([{ code: 'host_unknown', msg, facts: { address: origin } }]);
+}
+
 /** The refusal of a request that a page of another site sent (THREATS.md 58). */
 export function crossSite(): ProblemError {
   return refusal('request_invalid', 'A page of another site sent this request, which is not allowed here.');

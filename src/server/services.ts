@@ -9,7 +9,7 @@ import { isHealthPath } from './health.ts';
 import type { ServiceIssuer } from './keys/service-issuer.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
-import { firstProblem, problemOf, problemReply, refusal } from './problem-error.ts';
+import { firstProblem, hostUnknown, problemOf, problemReply, refusal } from './problem-error.ts';
 import { challenge } from './protected-resource.ts';
 import { targetFault } from './request-form.ts';
 import { acceptsJwt, addressOf, takes } from './request-reading.ts';
@@ -54,8 +54,7 @@ export function createServices(options: ServicesOptions): (request: Request) => 
   app.use(async (context, next) => {
     const { host, pathname } = addressOf(context.req.raw);
     const isOpen = (): boolean => pathname.startsWith(prefix) && isHealthPath(pathname.slice(prefix.length));
-    if (host !== base.host && !isOpen())
-      throw refusal('host_unknown', `This server answers for ${base.host} only.`);
+    if (host !== base.host && !isOpen()) throw hostUnknown(base);
     const fault = targetFault(pathname);
     if (fault !== undefined) throw refusal('request_invalid', fault);
     await next();

@@ -141,7 +141,16 @@ const at = (value: unknown) => parseInstant(text(value) ?? '');
 /** How each fact of a body is read; undefined for a value that has not the type of the fact. */
 const READERS = {
   ...{ at, start_date: at, end_date: at, expires_at: at },
-  ...{ member: text, project: text, site: text, name: text, holder: text, token: text, reason: text },
+  ...{
+    member: text,
+    project: text,
+    site: text,
+    name: text,
+    holder: text,
+    token: text,
+    reason: text,
+    address: text,
+  },
   ...{ bandwidth: number, capacity: number, hops: number, needed: number, volume: number },
   ...{ sites: list, route: list, via: list, avoid: list, hop: list },
 } as const satisfies Record<keyof ProblemFacts, (value: unknown) => unknown>;

@@ -1,7 +1,7 @@
 import { parseDuration, wronglyTyped } from '../contract/amounts.ts';
 import { DAY, HOUR, MINUTE, readTypedDuration, SECOND, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
-import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant } from '../contract/instants.ts';
+import { formatInstant, isTimeZone, LAST_INSTANT, parseInstant, zoneName } from '../contract/instants.ts';
 import {
   clockOf,
   dateText,
@@ -197,7 +197,8 @@ function readWord(word: string, ownZone: string): Words | undefined {
   const offset = readOffset(word);
   if (offset !== undefined) return { form: 'O', offset };
   const isRead = word.length > 3 || word === 'gmt' || word === ownZone.toLowerCase();
-  return isRead && isTimeZone(word) ? { form: 'Z', zone: word } : undefined;
+  const zone = isRead ? zoneName(word) : undefined;
+  return zone === undefined ? undefined : { form: 'Z', zone };
 }
 
 function readTimeOfDay(word: string): number | undefined {

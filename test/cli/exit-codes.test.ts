@@ -5,7 +5,7 @@ import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
 
 /** The exit codes that a service's status may end with (cli/README.md, "Exit codes"). */
 const BY_STATUS: Readonly<Record<number, readonly ExitCode[]>> = {
-  ...{ 400: [1], 405: [1], 413: [1], 415: [1], 421: [1], 409: [1, 2], 422: [1, 2, 6] },
+  ...{ 400: [1], 405: [1], 413: [1], 415: [1], 421: [2], 409: [1, 2], 422: [1, 2, 3, 6] },
   ...{ 403: [4, 5], 404: [3], 410: [7], 429: [7], 500: [7], 503: [7] },
 };
 

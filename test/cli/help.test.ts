@@ -157,6 +157,12 @@ describe('a typing mistake names itself; the next step is what was meant, else t
       'run --help',
     ],
     ['list x', 'slices-conn list does not take x.', 'list --help'],
+    [
+      'vlan link.jwt --format=netplam',
+      '--format netplam: it must be one of iproute2, networkd, netplan, nmcli, ifupdown, ansible, json. Did you mean netplan?',
+      '--json vlan link.jwt --format netplan',
+    ],
+    ['serve --memory --data x', "--memory and --data can't be given together.", 'serve --help'],
     ['help exit-code', 'There is no help on "exit-code". Did you mean exit-codes?', 'help exit-codes'],
     ['help exitcodes', 'There is no help on "exitcodes". Did you mean exit-codes?', 'help exit-codes'],
     // Words of other programs.

@@ -65,6 +65,7 @@ describe('the time zone', () => {
     ['Asia/Tokyo', 'Europe/Brussels', 'Asia/Tokyo'],
     ['asia/tokyo', undefined, 'Asia/Tokyo'],
     ['CET', undefined, 'CET'],
+    [undefined, 'europe/brussels', 'Europe/Brussels'],
     ['+02:00', undefined, '+02:00'],
     ['Etc/UTC', undefined, 'UTC'],
     [undefined, 'Europe/Brussels', 'Europe/Brussels'],

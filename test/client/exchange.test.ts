@@ -94,6 +94,23 @@ describe('what a status means (cli/README.md, "Exit codes")', () => {
     expect((await failure(endless({ bytes: 0 }, status))).code).toBe(code);
   });
 
+  test.each<[unknown, string | undefined]>([
+    ['http://127.0.0.1:4280', 'slices-conn login http://127.0.0.1:4280'],
+    ['https://x.org/$(id)', "slices-conn login 'https://x.org/$(id)'"],
+    ['javascript:alert(1)', undefined],
+    [undefined, undefined],
+  ])(
+    'of a wrong Host: the next step is a login at the address that the server answers for, %j',
+    async (address, fix) => {
+      const [problem] = detail().detail;
+      const body = {
+        code: 'host_unknown',
+        detail: [{ ...problem, code: 'host_unknown', facts: { address } }],
+      };
+      expect(await failure(json(body, 421))).toMatchObject({ code: 'host_unknown', facts: { fix } });
+    },
+  );
+
   test.each([
     [403, 'unavailable', 'forbidden'],
     [403, 'site_unknown', 'forbidden'],

@@ -32,7 +32,7 @@ test('every code has its status, and all others are refusals with 422', () => {
   );
   for (const code of rules) {
     expect(code).toMatch(
-      /^no_route$|^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name|description|items|search|ci_rule)s?_[a-z_]+$/,
+      /^no_route$|^not_supported$|^(?:volume|site|date|period|reservation|experiment|project|bandwidth|vlans|share|tokens|name|description|items|search|ci_rule)s?_[a-z_]+$/,
     );
   }
 });

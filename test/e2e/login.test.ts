@@ -86,6 +86,13 @@ test('login ADDRESS is all that a new machine needs, over https with a certifica
   expect(asked).toMatchObject({ exitCode: 0 });
 });
 
+test('login at another name of the server says which one to type: 2', async () => {
+  const other = served.base.replace('127.0.0.1', 'localhost');
+  const { exitCode, stderr } = await newClient({}).command('login', other, '--yes');
+  expect(stderr).toContain(`try: slices-conn login ${served.base}\n`);
+  expect(exitCode).toBe(2);
+});
+
 describe('login, status, logout', () => {
   test('no terminal is needed; --quiet and --json leave address and code on stderr, and one object on stdout', async () => {
     const client = newClient(served.env, { ownProcess: true });

@@ -3,6 +3,7 @@ import { isLoopback, isProtected } from '../../contract/addresses.ts';
 import { Failure, failureOrThrow } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { formatInstant } from '../../contract/instants.ts';
+import { inOneText } from '../../contract/said.ts';
 import type { Login } from '../../session/login/connection.ts';
 import { noProvider, OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
@@ -56,11 +57,18 @@ type Flags = OptionsOf<typeof command.options>;
 export async function run(context: Context, [address]: readonly string[], flags: Flags): Promise<void> {
   if (flags.withSlices) return loginWithSlices(context, address, flags);
   const profile = address === undefined ? undefined : await serviceProfile(context, address);
+  const unused = profile === undefined ? undefined : await aboutUnused(context, profile);
+  if (unused !== undefined) context.processes.ifStopped({ why: unused, fix: retyped(context.typed, {}) });
   const session = await context.session(profile);
   if (flags.ci) return loginForMachine(context, session, flags);
   const account = loginOf(session);
   if (!flags.force) await confirmAgain(context, session, account);
-  await account.keep(await loggedIn(context, session, flags, () => account.startLogin()));
+  const tokens = await loggedIn(context, session, flags, () => account.startLogin()).catch((error) => {
+    if (unused === undefined || !(error instanceof Failure)) throw error;
+    const { why, fix = retyped(context.typed, {}) } = error.facts;
+    throw error.with({ why: inOneText(why, unused), fix });
+  });
+  await account.keep(tokens);
   context.processes.ifStopped({ why: 'You are logged in.' });
   if (profile !== undefined) await chooseProfile(context.output, await openProfiles(context), profile);
   const { userToken } = session.connection;
@@ -79,6 +87,13 @@ export async function run(context: Context, [address]: readonly string[], flags:
     }
   };
   await showStatus(context, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
+}
+
+/** What is said where the login at an address is not finished; undefined where its profile is in use already. */
+async function aboutUnused(context: Context, name: string): Promise<string | undefined> {
+  const used = (await openProfiles(context)).activeName(undefined);
+  if (used === name) return undefined;
+  return `Profile ${name} is saved, and not in use: until you have logged in there, commands use profile ${used}.`;
 }
 
 /** Says who is logged in already, and asks whether to log in again. @throws Declined */

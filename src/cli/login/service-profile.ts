@@ -60,7 +60,6 @@ export async function serviceProfile(context: Context, typed: string): Promise<s
     const settings = { ...named, ...certificatesOf(flags) };
     await acceptServices(context, name, settings);
     await profiles.set(name, { set: settings, unset: [] });
-    context.processes.ifStopped({ why: `Profile ${name} was saved, and is not in use.` });
   }
   return name;
 }

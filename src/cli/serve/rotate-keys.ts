@@ -11,7 +11,7 @@ export const command: CommandDeclaration = {
   about:
     'Makes the next signing key of each service, next to the database: no server is restarted, and every one takes over by itself. The new key is published for 20 minutes before it signs. The old one goes when the last token that it has signed has expired.',
   notes:
-    "With --retire-now the servers refuse every earlier token within 10 s. People log in again, or wait until their client renews its token, an hour at most. Reservations stay; fetch a saved proof again with slices-conn show ID. Other programs accept an old token until they fetch the key set again: within 15 minutes for this client, up to a day if it can't reach the server.",
+    "With --retire-now the servers refuse every earlier token within 1 s. People log in again, or wait until their client renews its token, an hour at most. Reservations stay; fetch a saved proof again with slices-conn show ID. Other programs accept an old token until they fetch the key set again: within 15 minutes for this client, up to a day if it can't reach the server.",
   examples: [
     'slices-conn serve rotate-keys',
     'PGPASSWORD=… slices-conn serve rotate-keys --database postgres://slices@db.example.org/slices',

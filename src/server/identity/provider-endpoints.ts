@@ -53,11 +53,12 @@ export function answering(methods: readonly string[], answer: IdentityAnswer): I
 
 /** A refusal in a form that our clients and OAuth's read (RFC 6749 §5.2). */
 export function oauthReply({ problems }: ProblemError, headers: Record<string, string> = {}): Response {
-  const [{ code, msg }] = problems;
+  const [problem] = problems;
+  const { code, msg } = problem;
   const { status } = PROBLEMS[code];
   const error = status === 503 ? 'temporarily_unavailable' : 'invalid_request';
   return jsonReply(
-    { error, error_description: msg, ...problemBody([{ code, msg }]) },
+    { error, error_description: msg, ...problemBody([problem]) },
     { status, headers: { ...headers, ...problemHeaders(code) } },
   );
 }

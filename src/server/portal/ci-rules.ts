@@ -106,8 +106,8 @@ async function readRule(
   const issuer = ciIssuers[ci];
   if (issuer === undefined) {
     throw refusal(
-      'ci_rule_invalid',
-      `This server takes no ID tokens of ${ci}. Ask its operator for serve --ci-issuer.`,
+      'not_supported',
+      `This server takes no ID tokens of ${ci}: it was started without --ci-issuer ${ci}.`,
     );
   }
   const createdAt = now();

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import * as v from 'valibot';
 import { isProtected, isServiceAddress, LOCAL_URL, UNPROTECTED } from '../../contract/addresses.ts';
 import { Failure, shellWord } from '../../contract/failure.ts';
-import { isTimeZone } from '../../contract/instants.ts';
+import { isTimeZone, zoneName } from '../../contract/instants.ts';
 import { isObject, readJson } from '../../contract/json.ts';
 import { API_GROUP, EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from '../../contract/routes.ts';
 import type { Variables } from './folders.ts';
@@ -177,6 +177,8 @@ export function readValue(key: ProfileKey, typed: string): unknown {
       const reading = readJson(typed);
       return reading.ok ? reading.value : typed;
     }
+    case 'tz':
+      return zoneName(typed) ?? typed;
     case 'insecure':
       return typed === 'true' || typed === 'false' ? typed === 'true' : typed;
     default:

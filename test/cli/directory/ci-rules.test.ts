@@ -17,6 +17,21 @@ test.each([
   expect(report).toMatchObject({ code: 'usage', exitCode: 2, message: expect.stringMatching(message) });
 });
 
+test('experiment ci add at a server that takes no ID tokens: 3, with what it lacks', async () => {
+  const server = await createReferenceServer({ now: () => NOW });
+  onTestFinished(() => server.close());
+  const add = ['experiment', 'ci', 'add', '--github', 'octo/measure', '--ref', 'refs/heads/main'];
+  const report = reportOf(await commandWorld(connectionTo(server)).run('--offline', '--json', ...add));
+  expect(report).toMatchObject({
+    code: 'not_supported',
+    exitCode: 3,
+    fix: 'slices-conn --offline login --ci',
+  });
+  expect(report.message).toBe(
+    'This server takes no ID tokens of github: it was started without --ci-issuer github.',
+  );
+});
+
 test('experiment ci add says what the jobs need', async () => {
   const server = await createReferenceServer({
     now: () => NOW,

@@ -108,6 +108,8 @@ describe('login ADDRESS', () => {
     const denied = await run('conn.example.org', '--yes');
     expect([denied.exitCode, kept()]).toEqual([5, { profiles: NEW.profiles }]);
     expect(denied.stderr).toContain('slices-conn login conn.example.org --yes\n');
+    const unused = 'Profile conn.example.org is saved, and not in use: until you have logged in there,';
+    expect(denied.stderr).toContain(`${unused} commands use profile local.`);
     faults.login = undefined;
     expect((await answered('n', 'conn.example.org')).stderr).toMatch(/as a user\.\n.*You stay logged in\./s);
     expect([asked, kept()]).toEqual([['Log in again? [Y/n] '], { profiles: NEW.profiles }]);

@@ -27,6 +27,7 @@ describe('the value of a key', () => {
     ['caFile', '/etc/ssl/lab.pem'],
     ['insecure', 'true', true],
     ['insecure', 'false', false],
+    ['tz', 'europe/brussels', 'Europe/Brussels'],
     ['project', 'demo'],
     ['experiment', 'with spaces é'],
   ])('%s=%s', (key, typed, value = typed) => {
