@@ -1,6 +1,6 @@
 import { Failure } from '../contract/failure.ts';
 import { pastedToken } from '../contract/secret.ts';
-import { TokenError } from '../tokens/token-error.ts';
+import { TokenError, type TokenFault } from '../tokens/token-error.ts';
 import { type Trust, verifyToken } from '../tokens/verify.ts';
 import type { Context } from './context.ts';
 
@@ -26,9 +26,18 @@ export async function checkedToken<Answer>(check: () => Answer | Promise<Answer>
   try {
     return await check();
   } catch (error) {
-    if (!(error instanceof TokenError)) throw error;
-    throw new Failure('unverified', 'The token does not verify.', { why: error.message, cause: error });
+    throw error instanceof TokenError ? unverified(error) : error;
   }
+}
+
+/** The failure of a token that does not verify. */
+export function unverified(error: TokenError): Failure {
+  return new Failure('unverified', 'The token does not verify.', { why: error.message, cause: error });
+}
+
+/** Whether a failure is that a token was rejected for this reason. */
+export function isRejected(error: unknown, code: TokenFault): error is Failure {
+  return error instanceof Failure && error.cause instanceof TokenError && error.cause.code === code;
 }
 
 /** The file beside a saved token that has its public key, as a key set. */

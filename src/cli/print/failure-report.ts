@@ -103,10 +103,11 @@ function inOneLine(lines: readonly Said[]): string {
     .join(' ');
 }
 
-/** The same command as the next step: a service that is not available has changed nothing; a bug is to be reported. */
+/** The next step where nothing better is known: the same command, which is safe where nothing was changed; its help. */
 function again({ code, facts }: Failure, typed: CommandLine): FailureFacts['fix'] {
   const { retryable, maybeDone, reservation } = facts;
   if (maybeDone || reservation !== undefined) return undefined;
+  if (code === 'usage') return '--help';
   if (code === 'bug') return { debug: true };
   return code === 'unavailable' && retryable ? retyped(typed, {}) : undefined;
 }

@@ -1,4 +1,4 @@
-import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
+import { Failure, failureOrThrow, ownCommand, shellWord } from '../../contract/failure.ts';
 import {
   keptKeys,
   keySetFiles,
@@ -13,10 +13,10 @@ import { type Session, staleKeys } from '../../session/session.ts';
 import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import type { VerifiedToken } from '../../tokens/verify.ts';
+import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
 import type { Context } from '../context.ts';
 import { openProfiles } from '../global-options.ts';
-import { checkedToken } from '../tokens.ts';
+import { unverified } from '../tokens.ts';
 
 /** The session with whose trust a saved token is verified: with `--offline` the built-in server's. */
 export function sessionForTokens({ flags, session }: Context): Promise<Session> {
@@ -55,42 +55,47 @@ export async function verifySaved(
     const [trust, keysOf] = await offlineTrust(context, session);
     return verifyAny(token, at(trust), source, keysOf);
   };
-  return checkedToken(verified).catch((error: unknown) => {
-    throw error instanceof Failure && error.cause instanceof TokenError
-      ? explained(context, error, error.cause, token)
-      : error;
+  return verified().catch((error: unknown) => {
+    throw error instanceof TokenError ? explained(context, session, token, error) : error;
   });
 }
 
-/** A failure to verify with advice about the issuer that the token claims, or as one to get keys. */
+/** The failure of a token that does not verify, with what a person can do: a verifier's own messages repeat no claim. */
 function explained(
   { flags, typed }: Context,
-  error: Failure,
-  { code, message, cause }: TokenError,
+  { profile: { name, baseUrl } }: Session,
   token: string,
+  error: TokenError,
 ): Failure {
+  const { code, message, cause } = error;
+  const { iss, ...claims } = claimedClaims(token);
+  const kind = claimedKind(claims);
+  /** Advice where the command has the flag. */
+  const by = (flag: string, advice: string): string =>
+    typed.command.options.some(({ long }) => long === flag) ? ` ${advice}` : '';
+  const failure = unverified(error);
   if (code === 'keys_unreachable') {
     const fix = cause instanceof Failure ? cause.facts.fix : undefined;
-    const facts = { ...error.facts, fix, retryable: true };
-    return new Failure('keys_unreachable', 'The token could not be verified.', facts);
+    const why = message + by('--jwks', 'Where its key set is in a file, --jwks FILE takes it from there.');
+    return new Failure(code, 'The token could not be verified.', { why, fix, retryable: true, cause: error });
   }
-  const { iss } = claimedClaims(token);
   if (code === 'issuer' && iss === OFFLINE_URL && !flags.offline) {
-    return error.with({
-      why: 'The token says that it is of the built-in server, which is trusted with --offline only.',
-      fix: ownCommand('--offline', ...typed.texts),
-      cause: undefined,
-    });
+    const why = 'The token says that it is of the built-in server, which is trusted with --offline only.';
+    return failure.with({ why, fix: ownCommand('--offline', ...typed.texts) });
   }
   if (code === 'issuer') {
-    return error.with({
-      why: `${message} The token says ${JSON.stringify(iss)}. --profile chooses the services that are trusted.`,
-      fix: 'slices-conn profile list',
-    });
+    const own = kind === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
+    const chosen = `The token says ${JSON.stringify(iss)}. --profile chooses the services that are trusted.`;
+    const why = `${message} ${chosen}${by('--issuer', `To accept that issuer: --issuer URL${own}.`)}`;
+    return failure.with({ why, fix: 'slices-conn profile list' });
   }
-  if (iss !== OFFLINE_URL || !['signature', 'key_unknown'].includes(code)) return error;
-  return error.with({
-    why: `${message} Each user has a built-in server of their own, with its key below HOME or XDG_STATE_HOME: with sudo it is root’s.`,
+  if (code !== 'signature' && code !== 'key_unknown') return failure;
+  const isShown = code === 'key_unknown' && iss === baseUrl && kind === 'connectivity';
+  const ofUser =
+    'Each user has a built-in server of their own, with its key below HOME or XDG_STATE_HOME: with sudo it is root’s.';
+  return failure.with({
+    why: iss === OFFLINE_URL ? `${message} ${ofUser}` : message,
+    fix: isShown ? ownCommand('show', String(claims['sub'])) : undefined,
   });
 }
 

@@ -3,7 +3,7 @@ import { differenceFrom } from '../../client/proof.ts';
 import { isProtected, issuerName, UNPROTECTED } from '../../contract/addresses.ts';
 import { formatBandwidth } from '../../contract/amounts.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
-import { Failure, failureOrThrow, ownCommand, shellWord } from '../../contract/failure.ts';
+import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/fields.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
@@ -11,22 +11,21 @@ import { isObject, readJson } from '../../contract/json.ts';
 import { asRequest, periodOf } from '../../contract/reservation-request.ts';
 import { inOneText, instant, inTimes, type Said, sentence } from '../../contract/said.ts';
 import { OFFLINE_URL } from '../../session/profiles/profile-keys.ts';
-import type { Profile } from '../../session/profiles/profiles.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedClaims, claimedIssue } from '../../tokens/claimed.ts';
 import { keyInHistory } from '../../tokens/key-history.ts';
 import { type KeySet, localKeySet, readKeySet } from '../../tokens/key-set.ts';
 import { remoteKeySet } from '../../tokens/remote-key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
-import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
+import type { VerifiedToken } from '../../tokens/verify.ts';
 import { linkName } from '../../words/links.ts';
 import type { CommandDeclaration } from '../command.ts';
-import type { Context, Files } from '../context.ts';
+import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
 import { reservationCard } from '../print/cards.ts';
 import { type CardLine, type Printer, valueText } from '../print/output.ts';
 import { formatDistance, shortTimes, type TimeContext } from '../times.ts';
-import { checkedToken, keyFileOf, readTokenFile } from '../tokens.ts';
+import { checkedToken, isRejected, keyFileOf, readTokenFile } from '../tokens.ts';
 import { sessionForTokens, verifySaved } from './saved-token.ts';
 
 /** `slices-conn verify [FILE…|-] [--jwks FILE|URL] [--issuer URL] [--ended] [--key THUMBPRINT]`. */
@@ -88,9 +87,10 @@ export async function run(context: Context, files: readonly string[], flags: Fla
     });
   }
   const session = await sessionForTokens(context);
-  const shared = key === undefined && jwks !== undefined ? await keysFrom(context, session, jwks) : undefined;
+  const keysIn = (source: string): Promise<KeySet> => keysFrom(context, session, source, key);
+  const shared = key === undefined && jwks !== undefined ? await keysIn(jwks) : undefined;
   const check = async ({ file, read }: GivenToken): Promise<Checked> => {
-    const keys = key === undefined ? shared : await keysNamed(key, jwks ?? keyFileOf(file), context.files);
+    const keys = key === undefined ? shared : await keysIn(jwks ?? keyFileOf(file));
     return checkedOne(context, session, await read(), { ...flags, keys });
   };
   const times = await context.clock.times();
@@ -124,11 +124,10 @@ async function givenTokens(context: Context, files: readonly string[]): Promise<
     if (file !== '-') return [{ name: file, file, read: () => readSaved(context, file) }];
     const lines = (await readTokenFile(context, file)).split(/\r?\n/);
     const isOne = lines.filter((line) => line !== '').length < 2;
-    return lines.flatMap((line, at) =>
-      line === '' && lines.length > 1
-        ? []
-        : [{ name: isOne ? file : `${file}:${at + 1}`, file, read: async () => line }],
-    );
+    return lines.flatMap((line, at) => {
+      const name = isOne ? file : `${file}:${at + 1}`;
+      return line === '' ? [] : [{ name, file, read: async () => line }];
+    });
   });
   return (await Promise.all(given)).flat();
 }
@@ -181,8 +180,7 @@ async function checkedOne(
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= context.clock.now() };
   const withHistory = async (error: unknown): Promise<VerifiedToken> => {
     const isAsked = !context.flags.offline && keys === undefined;
-    if (!(isAsked && error instanceof Failure && error.cause instanceof TokenError)) throw error;
-    if (error.cause.code !== 'key_unknown') throw error;
+    if (!(isAsked && isRejected(error, 'key_unknown'))) throw error;
     const past = await checkedToken(() => keyInHistory(token, session.send));
     if (!past) throw error;
     if (!how.evenExpired) {
@@ -193,17 +191,10 @@ async function checkedOne(
       });
     }
     if (past.revoked !== undefined) context.output.notice(LEAKED);
-    return verifySaved(context, session, token, {
-      ...how,
-      source: { issuer, keys: localKeySet({ keys: [past] }) },
-    });
+    const source = { issuer, keys: localKeySet({ keys: [past] }) };
+    return verifySaved(context, session, token, { ...how, source });
   };
-  const check = (): Promise<VerifiedToken> =>
-    verifySaved(context, session, token, how)
-      .catch(withHistory)
-      .catch((error: unknown) => {
-        throw withNextStep(error, token, session.profile);
-      });
+  const check = () => verifySaved(context, session, token, how).catch(withHistory);
   const verified = await check();
   if (verified.kind !== 'connectivity') return { token, verified };
   const found = await standingOf(context, session, verified.claims, flags);
@@ -304,41 +295,27 @@ async function askedStatus(
   return { says: `only its service knows whether it was deleted or changed since${look}` };
 }
 
-/** Adds what a person can do: a verifier's own messages repeat no claim. */
-function withNextStep(error: unknown, token: string, { name, baseUrl }: Profile): unknown {
-  if (!(error instanceof Failure && error.cause instanceof TokenError)) return error;
-  const { iss, ...claims } = claimedClaims(token);
-  const kind = claimedKind(claims);
-  const more = (says: string): Failure => error.with({ why: inOneText(error.facts.why, says) });
-  const own = kind === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
-  switch (error.cause.code) {
-    case 'keys_unreachable':
-      return more('Where its key set is in a file, --jwks FILE takes it from there.');
-    case 'issuer':
-      return more(`To accept that issuer: --issuer URL${own}.`);
-    case 'key_unknown':
-      return iss === baseUrl && kind === 'connectivity'
-        ? error.with({ fix: ownCommand('show', String(claims['sub'])) })
-        : error;
-    default:
-      return error;
-  }
-}
-
 const LEAKED =
   'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
 
-function isAddress(source: string): boolean {
-  return /^https?:/i.test(source);
-}
-
-/** The keys that --jwks names: an address, or a file. */
+/** The keys that --jwks names: an address, or a file; with a thumbprint (RFC 7638) the one of the file that has it. */
 async function keysFrom(
   { files, flags, clock: { now } }: Context,
   { send, profile }: Session,
   source: string,
+  thumbprint: string | undefined,
 ): Promise<KeySet> {
-  if (!isAddress(source)) return localKeySet(await keysIn(source, files));
+  if (!/^https?:/i.test(source)) {
+    const { keys } = readKeys(source, await files.read(source));
+    if (thumbprint === undefined) return localKeySet({ keys });
+    for (const key of keys) {
+      if ((await calculateJwkThumbprint(key).catch(() => undefined)) === thumbprint)
+        return localKeySet({ keys: [key] });
+    }
+    throw new Failure('unverified', `No key in ${source} has the thumbprint ${thumbprint}.`);
+  }
+  if (thumbprint !== undefined)
+    throw new Failure('usage', '--key takes the keys from a file, and fetches none.');
   if (!source.startsWith(`${OFFLINE_URL}/`)) {
     if (flags.offline) {
       throw new Failure('usage', '--offline fetches no key set.', {
@@ -352,20 +329,9 @@ async function keysFrom(
   return remoteKeySet({ url: source, send, now });
 }
 
-/** The one key with this thumbprint (RFC 7638) of those in a file. @throws Failure `unverified` where there is none */
-async function keysNamed(thumbprint: string, source: string, files: Files): Promise<KeySet> {
-  if (isAddress(source)) throw new Failure('usage', '--key takes the keys from a file, and fetches none.');
-  for (const key of (await keysIn(source, files)).keys) {
-    if ((await calculateJwkThumbprint(key).catch(() => undefined)) === thumbprint) {
-      return localKeySet({ keys: [key] });
-    }
-  }
-  throw new Failure('unverified', `No key in ${source} has the thumbprint ${thumbprint}.`);
-}
-
-/** The keys in a file. */
-async function keysIn(source: string, files: Files): Promise<KeySetDocument> {
-  const reading = readJson(await files.read(source));
+/** The key set in a file. @throws Failure `file_unusable` */
+function readKeys(source: string, bytes: Uint8Array): KeySetDocument {
+  const reading = readJson(bytes);
   if (!reading.ok) throw new Failure('file_unusable', `The file ${source} is not JSON.`);
   try {
     return readKeySet(reading.value);

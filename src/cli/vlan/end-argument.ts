@@ -7,7 +7,6 @@ import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { inOneText, instant, sentence } from '../../contract/said.ts';
 import { hinted, nearest } from '../../session/choice.ts';
-import { TokenError } from '../../tokens/token-error.ts';
 import { kindText } from '../../tokens/verify.ts';
 import {
   addressFault,
@@ -23,7 +22,7 @@ import type { Context } from '../context.ts';
 import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
-import { readTokenFile } from '../tokens.ts';
+import { isRejected, readTokenFile } from '../tokens.ts';
 import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
 
 /** The flags by which `vlan` and `probe` name an end of a reservation. */
@@ -143,9 +142,7 @@ async function savedReservation(
   const token = await readTokenFile(context, path);
   const session = await sessionForTokens(context);
   const verified = await verifySaved(context, session, token, { evenExpired }).catch((error: unknown) => {
-    const isExpired =
-      error instanceof Failure && error.cause instanceof TokenError && error.cause.code === 'expired';
-    if (!isExpired) throw error;
+    if (!isRejected(error, 'expired')) throw error;
     const good = 'An expired token is good only for removing what was made with it.';
     throw error.with({ why: inOneText(error.facts.why, good), fix });
   });
