@@ -8,16 +8,15 @@ import type { Login } from '../../session/login/connection.ts';
 import { noProvider, OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import type { Session } from '../../session/session.ts';
 import type { CommandDeclaration } from '../command.ts';
-import { type CommandLine, retyped } from '../command-line.ts';
+import { retyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, waitSeconds } from '../global-options.ts';
-import { conflict } from '../period.ts';
 import { chooseProfile } from '../profile/profile.ts';
 import { confirm } from '../questions.ts';
 import { timeTeller } from '../times.ts';
 import { membershipsOf, userOf } from '../user/user.ts';
 import { officialProfile, serviceProfile } from './service-profile.ts';
-import { type KnownToken, loginTokenOf, showStatus, userTokenOf } from './status.ts';
+import { loginTokenOf, showStatus, userTokenOf } from './status.ts';
 
 /** `slices-conn login [ADDRESS] [--with-slices] [--no-browser] [--force] [--wait SECONDS] [--ci]`: OAuth 2.0 device login (RFC 8628). */
 export const command = {
@@ -32,6 +31,7 @@ export const command = {
     withSlices: {
       flags: '--with-slices',
       help: 'use the login of the official client: its tokens, and no other login',
+      conflicts: ['ci', 'wait'],
     },
     browser: { flags: '--no-browser', help: 'open no browser' },
     force: { flags: '--force', help: 'ask nothing where somebody is logged in already' },
@@ -55,7 +55,7 @@ type Flags = OptionsOf<typeof command.options>;
 
 /** Logs in by a device code: a person on this machine, or with `--ci` a machine elsewhere. */
 export async function run(context: Context, [address]: readonly string[], flags: Flags): Promise<void> {
-  if (flags.withSlices) return loginWithSlices(context, address, flags);
+  if (flags.withSlices) return loginWithSlices(context, address);
   const profile = address === undefined ? undefined : await serviceProfile(context, address);
   const unused = profile === undefined ? undefined : await aboutUnused(context, profile);
   if (unused !== undefined) context.processes.ifStopped({ why: unused, fix: retyped(context.typed, {}) });
@@ -75,18 +75,9 @@ export async function run(context: Context, [address]: readonly string[], flags:
   if (userToken.origin !== 'login') {
     context.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
-  const { now } = await context.clock.times();
   // The login succeeded, whatever keeps the other source from giving a token.
-  const ofUser = async (): Promise<KnownToken> => {
-    try {
-      return await userTokenOf(session, now);
-    } catch (error) {
-      if (!(error instanceof Failure) || userToken.origin === 'login') throw error;
-      context.output.notice(`Warning: that gives no token now. ${error.message}`);
-      return loginTokenOf(session, now);
-    }
-  };
-  await showStatus(context, session, await membershipsOf(session).catch(failureOrThrow), ofUser);
+  const told = await membershipsOf(session).catch(failureOrThrow);
+  await showStatus(context, session, told, loginTokenOf(session, context.clock.now()));
 }
 
 /** What is said where the login at an address is not finished; undefined where its profile is in use already. */
@@ -109,19 +100,10 @@ async function confirmAgain(context: Context, { profile }: Session, account: Log
 }
 
 /** Uses the login of the official client, whose tokens the profile's commands ask for. */
-async function loginWithSlices(
-  context: Context,
-  address: string | undefined,
-  { ci, wait }: Flags,
-): Promise<void> {
-  for (const [flag, value] of Object.entries({ '--ci': ci, '--wait': wait })) {
-    if (value !== undefined) throw conflict(flag, '--with-slices');
-  }
+async function loginWithSlices(context: Context, address: string | undefined): Promise<void> {
   const session = await context.session(await officialProfile(context, address));
-  const { now } = await context.clock.times();
-  await showStatus(context, session, await membershipsOf(session).catch(failureOrThrow), () =>
-    userTokenOf(session, now),
-  );
+  const told = await membershipsOf(session).catch(failureOrThrow);
+  await showStatus(context, session, told, await userTokenOf(session, context.clock.now()));
   if (session.profile.experiment === undefined && context.flags.experiment === undefined) {
     context.output.notice(
       `Each reservation needs an experiment: name yours by --experiment, or in SLICES_EXPERIMENT. To see them: ${OFFICIAL_CLIENT} experiment list`,
@@ -176,21 +158,32 @@ function needsNoLogin({ profile }: Session): Failure {
 async function loggedIn(
   context: Context,
   session: Session,
-  flags: Flags,
+  { browser, wait }: Flags,
   start: () => Promise<DeviceLogin>,
 ): Promise<IssuedTokens> {
-  const started = await context.output.waitFor(hostOf(session), start);
-  await announce(context, started, flags);
-  return context.output.waitFor('the code to be entered', () => decided(started, flags.wait, context.typed));
+  const { output, typed } = context;
+  const started = await output.waitFor(hostOf(session), start);
+  await announce(context, started, browser);
+  const signal = wait === undefined ? new AbortController().signal : AbortSignal.timeout(wait * 1000);
+  try {
+    return await output.waitFor('the code to be entered', () => started.wait(signal));
+  } catch (error) {
+    if (signal.aborted) {
+      const says = `The code was not entered within ${wait} s.`;
+      throw new Failure('login_pending', says, { retryable: true, fix: { wait: undefined } });
+    }
+    // The profile of an address that was typed is not in use yet.
+    const isToLogIn = error instanceof Failure && error.facts.fix === 'slices-conn login';
+    throw isToLogIn ? error.with({ fix: retyped(typed, {}) }) : error;
+  }
 }
 
 /** Prints the address and the code on stderr, with `--quiet` too: without them the user can't log in. */
 async function announce(
   { output, terminal: { openBrowser }, clock: { times } }: Context,
-  login: DeviceLogin,
-  { browser }: Flags,
+  { userCode, verificationUri, verificationUriComplete, expiresAt }: DeviceLogin,
+  browser: Flags['browser'],
 ): Promise<void> {
-  const { userCode, verificationUri, verificationUriComplete, expiresAt } = login;
   const url = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined;
   const where = url && isLoopback(url) ? 'on this machine' : 'on any machine';
   output.prompt(`To log in, open this address in a browser, ${where}:`);
@@ -212,25 +205,4 @@ function webAddress(text: string): string | undefined {
   if (/[\s\p{C}]/u.test(text) || !URL.canParse(text)) return undefined;
   const url = new URL(text);
   return isProtected(url) && url.username === '' && url.password === '' ? url.href : undefined;
-}
-
-const isToLogIn = (error: unknown): error is Failure =>
-  error instanceof Failure && error.facts.fix === 'slices-conn login';
-
-async function decided(
-  login: DeviceLogin,
-  wait: number | undefined,
-  typed: CommandLine,
-): Promise<IssuedTokens> {
-  const signal = wait === undefined ? new AbortController().signal : AbortSignal.timeout(wait * 1000);
-  try {
-    return await login.wait(signal);
-  } catch (error) {
-    // The profile of an address that was typed is not in use yet.
-    if (!signal.aborted) throw isToLogIn(error) ? error.with({ fix: retyped(typed, {}) }) : error;
-    throw new Failure('login_pending', `The code was not entered within ${wait} s.`, {
-      retryable: true,
-      fix: { wait: undefined },
-    });
-  }
 }

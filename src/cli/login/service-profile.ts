@@ -70,16 +70,9 @@ async function orWithSlices({ processes }: Context, typed: string, failure: Fail
     () => true,
     () => false,
   );
-  const command = ownCommand('login', typed, '--with-slices');
-  if (!hasClient) {
-    const way = `Where you are logged in by the official client ${OFFICIAL_CLIENT}, activate its virtual environment: ${command}`;
-    return failure.with({ lines: [...(failure.facts.lines ?? []), way] });
-  }
-  return failure.with({
-    why: `The official client ${OFFICIAL_CLIENT} is on this machine: its tokens are a way in.`,
-    lines: undefined,
-    fix: command,
-  });
+  if (!hasClient) return failure;
+  const why = `The official client ${OFFICIAL_CLIENT} is on this machine: its tokens are a way in.`;
+  return failure.with({ why, lines: undefined, fix: ownCommand('login', typed, '--with-slices') });
 }
 
 /**
@@ -96,7 +89,7 @@ export async function officialProfile(context: Context, typed: string | undefine
   const profiles = await profilesOfNoOther(context);
   const { value: before } = profiles.inspect(OFFICIAL_CLIENT).entries.baseUrl;
   if (typed === undefined && typeof before !== 'string') {
-    throw new Failure('usage', 'The address of the service is missing.', { fix: 'slices-conn login --help' });
+    throw new Failure('usage', 'The address of the service is missing.');
   }
   const baseUrl = typed === undefined ? String(before) : readServiceAddress(typed).url;
   const settings: Settings = {

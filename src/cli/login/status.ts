@@ -39,38 +39,33 @@ export async function run(given: Context): Promise<void> {
   const context = await onServiceTime(given, session, { isLook: true });
   // The stored login is read first: without one, its message is clearer than the portal's.
   const { now } = await context.clock.times();
-  const ofUser = () => userTokenOf(session, now);
-  await ofUser();
+  await userTokenOf(session, now);
   // Or why the portal does not tell.
   const told = await membershipsOf(session).catch(failureOrThrow);
   if (told instanceof Failure && EXIT_CODE_OF[told.code] === EXIT_CODE_OF.not_logged_in) throw told;
-  await showStatus(context, session, told, ofUser);
+  // Read again: the portal may have been asked with a token that was renewed for it.
+  await showStatus(context, session, told, await userTokenOf(session, now));
 }
 
-/** See {@link run}. @throws Failure `not_logged_in`, `token_expired`, as `ofUser` does */
+/** See {@link run}. */
 export async function showStatus(
   context: Context,
   session: Session,
   told: Memberships | Failure,
-  ofUser: () => Promise<KnownToken>,
+  user: KnownToken,
 ): Promise<void> {
   const { profile } = session;
   const times = await context.clock.times();
-  // Read again: the portal may have been asked with a token that was renewed for it.
-  const tokens = [await ofUser(), ...(await otherTokens(session))];
+  const tokens = [user, ...(await otherTokens(session))];
   const addresses = {
     base_url: profile.baseUrl,
     portal_url: profile.portalUrl ?? null,
     auth_url: profile.authUrl ?? null,
   };
-  const listed = tokens.map(({ kind, source, sub, expiresAt }) => ({
-    kind,
-    source,
-    sub,
-    expires_at: expiresAt === undefined ? null : formatInstant(expiresAt),
-  }));
-  const [first] = tokens;
-  const { sub = null, name = null } = first ?? {};
+  const listed = tokens.map(({ kind, source, sub, expiresAt }) => {
+    return { kind, source, sub, expires_at: expiresAt === undefined ? null : formatInstant(expiresAt) };
+  });
+  const { sub, name } = user;
   const roles = told instanceof Failure ? null : rolesIn(told);
   const used = told instanceof Failure ? told : await experimentInUse(context, session, told.experiments);
   const experiment = used instanceof Failure ? null : used;
@@ -129,15 +124,14 @@ async function otherTokens(session: Session): Promise<KnownToken[]> {
     const kind = id.startsWith('proj_') ? 'project' : 'experiment';
     return { kind, source: 'portal', where: session.profile.portalUrl ?? '', ...claimed(token) };
   });
-  if (!given && experimentTokenFrom) {
-    const access = await session.access().catch(failureOrThrow);
-    if (access instanceof Failure) return kept;
-    const { origin, where, token } = access;
-    return [{ kind: 'experiment', source: origin, where, ...claimed(token) }, ...kept];
+  if (given) {
+    const { origin: source, where } = given;
+    return [{ kind: 'experiment', source, where, ...claimed(await given.get()) }, ...kept];
   }
-  if (!given) return kept;
-  const { origin: source, where } = given;
-  return [{ kind: 'experiment', source, where, ...claimed(await given.get()) }, ...kept];
+  const access = experimentTokenFrom && (await session.access().catch(failureOrThrow));
+  if (!access || access instanceof Failure) return kept;
+  const { origin: source, where, token } = access;
+  return [{ kind: 'experiment', source, where, ...claimed(token) }, ...kept];
 }
 
 function claimed(token: Secret): Pick<KnownToken, 'sub' | 'name' | 'expiresAt'> {
