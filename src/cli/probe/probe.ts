@@ -2,10 +2,9 @@ import { isIP } from 'node:net';
 import { Failure, ownCommand } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { instantOf } from '../../contract/reservation-request.ts';
-import { type End, OUTER_PROTOCOLS, USUAL_MTU } from '../../vlan/end.ts';
+import { type End, USUAL_MTU } from '../../vlan/end.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context, Outcome } from '../context.ts';
-import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { continued } from '../help-layout.ts';
 import { folded } from '../print/folded.ts';
 import { escapeText, type Printer } from '../print/output.ts';
@@ -18,22 +17,14 @@ import { VERDICTS, type Verdict } from './verdict.ts';
 /** `slices-conn probe ID|FILE|- --site SITE --dev DEV --peer ADDRESS [--far FILE]`. */
 export const command = {
   about:
-    "Looks at this end of a reserved link, pings the other end, listens to what arrives, and says where the fault is. It leaves nothing behind, and sends with the reservation's own tags only. Run it at both ends at the same time: what one end sends is what the other hears. Listening needs root. Exits with 0 where the link works, and with 6 for every other verdict.",
+    "Looks at this end of a reserved link, pings the other end, listens to what arrives, and says where the fault is. It leaves nothing behind, and sends with the reservation's own tags only. Give it --mtu and --outer as vlan got them. Run it at both ends at the same time: what one end sends is what the other hears. Listening needs root. Exits with 0 where the link works, and with 6 for every other verdict.",
   args: { '[id|file]': 'its name or id; the file of its signed token; - for standard input' },
   options: {
     ...END_OPTIONS,
-    ...ALLOW_UNSIGNED,
     peer: { flags: '--peer <address>', help: "the other end's IP address", required: true },
     far: {
       flags: '--far <file>',
       help: 'what probe --json printed at the other end: both are judged together',
-    },
-    mtu: { flags: '--mtu <bytes>', help: 'as it was given to vlan (default: 1500)' },
-    outer: {
-      flags: '--outer <protocol>',
-      help: 'as it was given to vlan',
-      choices: OUTER_PROTOCOLS,
-      default: OUTER_PROTOCOLS[0],
     },
   },
   notes: `Verdicts:

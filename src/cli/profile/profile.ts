@@ -40,6 +40,8 @@ async function listProfiles(context: Context): Promise<void> {
     portalUrl: entries.portalUrl.value ?? null,
     authUrl: entries.authUrl.value ?? null,
   }));
+  const isChanged = ({ entries }: ProfileView): boolean =>
+    KEY_NAMES.some((key) => entries[key].source === 'file');
   const changed = new Set(listed.filter(isChanged).map(({ name }) => name));
   if (!items.some(({ active }) => active))
     output.notice(`The current profile is ${chosen}, but it does not exist.`);
@@ -146,10 +148,6 @@ async function removeProfile(context: Context, [name = '']: readonly string[]): 
   });
 }
 
-function isChanged({ entries }: ProfileView): boolean {
-  return KEY_NAMES.some((key) => entries[key].source === 'file');
-}
-
 /** @param isShort prints for people only the keys that a file or a variable sets */
 async function printProfile(
   context: Context,
@@ -177,8 +175,6 @@ function describe({ value, source, variable }: ProfileEntry): string {
   return `${valueText(value)}  (${variable ?? (source === 'file' ? 'config.json' : source)})`;
 }
 
-const HELP = 'slices-conn profile set --help';
-
 /**
  * Reads the arguments of `profile set`: `KEY=VALUE` sets a key, `KEY=` unsets it (cli/README.md, "Files").
  *
@@ -192,18 +188,16 @@ export function parseAssignments(words: readonly string[]): ProfileChange {
     const [key = '', ...parts] = word.split('=');
     if (!isProfileKey(key)) throw unknownKey(key);
     if (parts.length === 0) {
-      throw new Failure('usage', `No value is given for ${key}.`, {
-        why: `Write ${key}=VALUE, or ${key}= to unset it.`,
-        fix: HELP,
-      });
+      const why = `Write ${key}=VALUE, or ${key}= to unset it.`;
+      throw new Failure('usage', `No value is given for ${key}.`, { why });
     }
     if (values.has(key) || unset.includes(key)) {
-      throw new Failure('usage', `The key ${key} is given twice.`, { fix: HELP });
+      throw new Failure('usage', `The key ${key} is given twice.`);
     }
     const typed = parts.join('=');
     const value = readValue(key, typed);
     const why = typed === '' ? undefined : valueFault(key, value);
-    if (why !== undefined) throw new Failure('usage', `This is not a value for ${key}.`, { why, fix: HELP });
+    if (why !== undefined) throw new Failure('usage', `This is not a value for ${key}.`, { why });
     if (typed === '') unset.push(key);
     else values.set(key, value);
   }
@@ -215,7 +209,6 @@ function unknownKey(key: string): Failure {
   const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
   return new Failure('usage', hinted(`A profile has no key ${JSON.stringify(shown)}.`, key, KEY_NAMES), {
     why: FORMER_KEYS.get(key) ?? `The keys are: ${KEY_NAMES.join(', ')}.`,
-    fix: HELP,
   });
 }
 

@@ -101,19 +101,23 @@ function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) 
     );
 }
 
-/** An instant to the second, in the reader's zone; JSON has the milliseconds. */
 type Tell = (instant: string) => string;
 
+/** An instant to the second, in the reader's zone; JSON has the milliseconds. */
 function rowOf(item: AuditItem, tell: Tell): string[] {
-  const { at, action, bandwidth, by, name, why } = item;
-  const rate = bandwidth === null ? '–' : formatBandwidth(bandwidth);
-  const asked = [linkText(item), tagsText(item), rate, periodText(item, tell)];
-  return [tell(at), action, outcome(item), ...asked, reservationText(item), name ?? by, why ?? '–'];
-}
-
-function outcome({ accepted, count }: AuditItem): string {
-  const what = accepted ? 'accepted' : 'refused';
-  return count === 1 ? what : `${what} ${count} times`;
+  const { at, action, accepted, count, bandwidth, tags, reservation, reservation_name, by, name, why } = item;
+  return [
+    tell(at),
+    action,
+    `${accepted ? 'accepted' : 'refused'}${count === 1 ? '' : ` ${count} times`}`,
+    linkText(item),
+    tags === null ? '–' : `${tags.site1_s_tag}/${tags.site1_c_tag} – ${tags.site2_s_tag}/${tags.site2_c_tag}`,
+    bandwidth === null ? '–' : formatBandwidth(bandwidth),
+    periodText(item, tell),
+    `${reservation ?? '–'}${reservation_name === null ? '' : ` (${reservation_name})`}`,
+    name ?? by,
+    why ?? '–',
+  ];
 }
 
 /** A link, and of a reservation over several its two ends. @example 'gr-uth – hu-sztaki, of be-gent1 – gr-uth' */
@@ -122,17 +126,6 @@ function linkText({ link, site1, site2 }: AuditItem): string {
   const name = link.replace('~', ' – ');
   const ends = site1 === null || site2 === null ? name : linkName({ site1, site2 });
   return ends === name ? name : `${name}, of ${ends}`;
-}
-
-/** The id of a reservation, and the name that it has now. */
-function reservationText({ reservation, reservation_name: name }: AuditItem): string {
-  return `${reservation ?? '–'}${name === null ? '' : ` (${name})`}`;
-}
-
-/** The S-tag and the C-tag at each end of the link, in the order of its name. @example '1001/17 – 1001/4' */
-function tagsText({ tags }: AuditItem): string {
-  if (tags === null) return '–';
-  return `${tags.site1_s_tag}/${tags.site1_c_tag} – ${tags.site2_s_tag}/${tags.site2_c_tag}`;
 }
 
 /** A period; the end's date is left out where it equals the start's. */

@@ -27,29 +27,22 @@ export async function run(
 ): Promise<void> {
   const { output, server } = context;
   const database = server.databaseOf(flags);
-  const items = await output.waitFor('the database', () =>
-    server.rotateKeys(flags, () => confirmed(context, database)),
-  );
+  const question = `Retire every signing key of ${database} now? No token that they have signed will verify.`;
+  const asked = () => confirm(context, question, { unasked: 'Retiring the keys was not confirmed.' });
+  const items = await output.waitFor('the database', () => server.rotateKeys(flags, asked));
   const times = await context.clock.times();
+  const tell = (instant: string | null): string =>
+    instant === null ? '–' : shortTime(Date.parse(instant), times);
   // A single result would have the kids masked: they look like tokens.
   const printed = output.portions<KeyRow>((print, rows) => {
     const table = print.table(
       ['service', 'key', 'state', `from (${times.zone})`, 'until'],
-      rows.map((row) => cells(row, (instant) => shortTime(Date.parse(instant), times))),
+      rows.map(({ service, kid, state, signs_from, published_until }) => [
+        ...[service, kid, state, tell(signs_from), tell(published_until)],
+      ]),
     );
     return `Keys of the server on ${escapeText(database)}\n\n${table}`;
   });
   await printed.take(items);
   printed.end({ database }, '');
-}
-
-function cells(row: KeyRow, tell: (instant: string) => string): string[] {
-  const { service, kid, state, signs_from, published_until } = row;
-  return [service, kid, state, tell(signs_from), published_until === null ? '–' : tell(published_until)];
-}
-
-/** Asks before keys that are in use are removed; see {@link confirm}. */
-async function confirmed(context: Context, database: string): Promise<void> {
-  const question = `Retire every signing key of ${database} now? No token that they have signed will verify.`;
-  await confirm(context, question, { unasked: 'Retiring the keys was not confirmed.' });
 }

@@ -2,7 +2,7 @@ import type { ProofOptions } from '../../client/proof.ts';
 import { issuerName } from '../../contract/addresses.ts';
 import { type Changes, Failure, isGone, ownCommand } from '../../contract/failure.ts';
 import { idKind } from '../../contract/fields.ts';
-import type { OptionTable } from '../../contract/flags.ts';
+import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
 import type { Reservation } from '../../contract/reservation.ts';
 import { periodOf, reservationState } from '../../contract/reservation-request.ts';
 import { inOneText, instant, sentence } from '../../contract/said.ts';
@@ -15,15 +15,25 @@ import {
   endAt,
   mtuFault,
   OUTER_PROTOCOLS,
-  type OuterProtocol,
   USUAL_MTU,
 } from '../../vlan/end.ts';
 import type { Context } from '../context.ts';
+import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { pick } from '../questions.ts';
 import { reservationArgument } from '../reservation/reservation-argument.ts';
 import { shortTime } from '../times.ts';
 import { isRejected, readTokenFile } from '../tokens.ts';
 import { sessionForTokens, verifySaved } from '../verify/saved-token.ts';
+
+/** Reads a flag's value. @throws RangeError with its fault */
+const read =
+  (faultOf: (text: string) => string | undefined) =>
+  (text: string): string => {
+    const fault = faultOf(text);
+    if (fault !== undefined) throw new RangeError(fault);
+    return text;
+  };
+const readMtu = read((text) => mtuFault(/^\d{1,6}$/.test(text) ? Number(text) : Number.NaN));
 
 /** The flags by which `vlan` and `probe` name an end of a reservation. */
 export const END_OPTIONS = {
@@ -31,20 +41,34 @@ export const END_OPTIONS = {
     flags: '--dev <device>',
     help: "the server's network device that reaches the site's switch, such as eth1",
     required: true,
+    parse: read(deviceFault),
   },
   site: { flags: '--site <end>', help: 'where the server is: one of the two sites' },
+  mtu: {
+    flags: '--mtu <bytes>',
+    help: 'the largest packet; try 1496 where only small ones arrive (default: 1500)',
+    parse: (text: string): number => Number(readMtu(text)),
+  },
+  outer: {
+    flags: '--outer <protocol>',
+    help: 'the protocol of the S-tag',
+    choices: OUTER_PROTOCOLS,
+    default: OUTER_PROTOCOLS[0],
+  },
+  ...ALLOW_UNSIGNED,
+} as const satisfies OptionTable;
+
+/** The server's own address on the link, which `vlan` takes too. */
+export const ADDRESS_OPTION = {
+  address: {
+    flags: '--address <cidr>',
+    help: "the server's address on the link, such as 10.0.0.1/24",
+    parse: read((text) => addressFault(text, USUAL_MTU)),
+  },
 } as const satisfies OptionTable;
 
 /** The flags that name an end of a reservation, as typed. */
-interface EndFlags {
-  site?: string;
-  dev: string;
-  address?: string;
-  mtu?: string;
-  outer?: OuterProtocol;
-  /** Whether an unsigned answer of the service is accepted. */
-  allowUnsigned?: boolean;
-}
+type EndFlags = OptionsOf<typeof END_OPTIONS> & OptionsOf<typeof ADDRESS_OPTION>;
 
 /** What an end is for; completes "Which reservation do you want to …?" */
 type EndUse = 'configure' | 'remove' | 'probe';
@@ -64,32 +88,21 @@ export async function endArgument(
   flags: EndFlags,
   use: EndUse,
 ): Promise<End> {
-  const { dev, address, outer } = flags;
-  const mtu = /^\d{1,6}$/.test(flags.mtu ?? '') ? Number(flags.mtu) : Number.NaN;
-  check('a device', dev, deviceFault(dev), 'ip link');
-  if (flags.mtu !== undefined) check('an MTU', flags.mtu, mtuFault(mtu));
-  const choices = { mtu: flags.mtu === undefined ? USUAL_MTU : mtu, outer, address };
-  if (address !== undefined) check('an address', address, addressFault(address, choices.mtu));
+  const { dev, address, outer, mtu = USUAL_MTU, site: named } = flags;
+  const fault = address && addressFault(address, mtu);
+  if (fault)
+    throw new Failure('usage', `--address ${address} can't be used with --mtu ${mtu}.`, { why: fault });
+  const at = named === undefined ? [] : ['--site', named];
+  const by = outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer];
   /** What removes the devices, where the reservation is over. */
-  const removal = (site = flags.site, id = ''): string | Changes => {
-    if (use !== 'probe') return { remove: true };
-    const at = site === undefined ? [] : ['--site', site];
-    const by = outer === undefined || outer === OUTER_PROTOCOLS[0] ? [] : ['--outer', outer];
-    return ownCommand('vlan', typed ?? id, ...at, '--dev', dev, ...by, '--remove');
-  };
-  const reservation = await verifiedReservation(context, typed, use, flags, removal());
-  const site = await siteOf(context, reservation, flags.site);
-  if (use !== 'remove') await checkPeriod(context, reservation, removal(site, reservation.id));
-  return endAt(reservation, site, dev, choices);
-}
-
-/** @param what it should be, such as `an MTU` @throws Failure `usage` where there is a fault */
-function check(what: string, typed: string, fault: string | undefined, fix?: string): void {
-  if (fault === undefined) return;
-  throw new Failure('usage', `${JSON.stringify(typed)} is not ${what}.`, {
-    why: fault,
-    fix,
-  });
+  const removal =
+    use === 'probe'
+      ? ownCommand('vlan', ...(typed === undefined ? [] : [typed]), ...at, '--dev', dev, ...by, '--remove')
+      : { remove: true as const };
+  const reservation = await verifiedReservation(context, typed, use, flags, removal);
+  const site = await siteOf(context, reservation, named);
+  if (use !== 'remove') await checkPeriod(context, reservation, removal);
+  return endAt(reservation, site, dev, { mtu, outer, address });
 }
 
 /** The reservation of a verified token. @param fix removes its devices, where the reservation is over */

@@ -2,16 +2,15 @@ import { join } from 'node:path';
 import { type Changes, Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { aboutRemovalOf, type Configuration } from '../../vlan/configuration.ts';
-import { type End, OUTER_PROTOCOLS } from '../../vlan/end.ts';
+import type { End } from '../../vlan/end.ts';
 import { CONFIGURATION_OF, describeEnd } from '../../vlan/formats.ts';
 import type { CommandDeclaration } from '../command.ts';
 import { retyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
-import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { jsonText } from '../print/output.ts';
 import { confirm } from '../questions.ts';
 import { applyEnd, summary } from './apply.ts';
-import { END_OPTIONS, endArgument } from './end-argument.ts';
+import { ADDRESS_OPTION, END_OPTIONS, endArgument } from './end-argument.ts';
 
 /** `slices-conn vlan ID|FILE --site SITE --dev DEV …` (vlan/README.md, "Commands"). */
 export const command = {
@@ -20,26 +19,15 @@ export const command = {
   args: { '[id|file]': 'its name or id; the file of its signed token; - for standard input' },
   options: {
     ...END_OPTIONS,
+    ...ADDRESS_OPTION,
     format: {
       flags: '--format <format>',
       help: 'for which tool',
       choices: ['iproute2', 'networkd', 'netplan', 'nmcli', 'ifupdown', 'ansible', 'json'],
       default: 'iproute2',
     },
-    address: { flags: '--address <cidr>', help: "the server's address on the link, such as 10.0.0.1/24" },
-    mtu: {
-      flags: '--mtu <bytes>',
-      help: 'the largest packet; try 1496 where only small ones arrive (default: 1500)',
-    },
-    outer: {
-      flags: '--outer <protocol>',
-      help: 'the protocol of the S-tag',
-      choices: OUTER_PROTOCOLS,
-      default: OUTER_PROTOCOLS[0],
-    },
     remove: { flags: '--remove', help: 'print what removes it again; an expired token will do' },
     apply: { flags: '--apply', help: 'run the ip commands here, as root; asks first' },
-    ...ALLOW_UNSIGNED,
     out: {
       flags: '--out <dir>',
       help: 'write the files below this folder; / puts them in place',
