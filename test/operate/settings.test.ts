@@ -53,11 +53,18 @@ test.each<[string, Partial<ServeOptions>]>([
       },
     },
   ],
-  ['--metrics 9464 --max-live 3', { metrics: { host: '127.0.0.1', port: 9464 }, maxLive: 3 }],
+  ['--metrics 9464', { metrics: { host: '127.0.0.1', port: 9464 } }],
   ['--metrics [::1]:0 --no-ui', { metrics: { host: '::1', port: 0 }, ui: false }],
   ['--base-url http://conn.localhost/net/', { baseUrl: 'http://conn.localhost/net' }],
 ])('%s is read', async (line, due) => {
   expect((await typed(line)).options).toMatchObject(due);
+});
+
+test('row 59: serve takes the limits of one experiment, and has none by default', async () => {
+  const limits = { maxShare: 25, maxLive: 10 };
+  expect((await typed('--max-share 25 --max-live 10')).options).toMatchObject(limits);
+  const { options } = await typed('');
+  for (const name of Object.keys(limits)) expect(options).not.toHaveProperty(name);
 });
 
 test.each<[string, RegExp]>([
@@ -80,6 +87,8 @@ test.each<[string, RegExp]>([
   ['--ci-issuer jenkins', /--ci-issuer/],
   ['--ci-issuer github --ci-issuer github=https://ghe.example.org', /--ci-issuer/],
   ['--metrics 99999', /--metrics/],
+  ...['0', '101', '12.5', '50%'].map((share): [string, RegExp] => [`--max-share ${share}`, /--max-share/]),
+  ...['0', '-1', 'many'].map((live): [string, RegExp] => [`--max-live ${live}`, /--max-live/]),
   ['--port 9464 --metrics 9464', /^--port and --metrics are both 9464\.$/],
   ['--host :: --port 9464 --metrics 9464', /^--port and --metrics are both 9464\.$/],
   ['--ci-issuer gitlab=http://gitlab.example.org', /--ci-issuer .* must be an https address/],

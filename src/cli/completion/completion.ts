@@ -94,7 +94,7 @@ export async function installCompletion(
  *
  * @throws Failure `usage` for a shell that is not in {@link SHELLS}
  */
-export function usualShell({ SHELL = '' }: Variables): CompletionShell {
+function usualShell({ SHELL = '' }: Variables): CompletionShell {
   const found = SHELLS.find((shell) => shell === basename(SHELL));
   if (found) return found;
   throw new Failure('usage', 'The shell is not known.', {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Machine } from '../../../src/cli/context.ts';
 import { devicesOf } from '../../../src/cli/probe/devices.ts';
-import { heardIn, stackIn } from '../../../src/cli/probe/stacks.ts';
-import { BE } from './evidence.ts';
+import { stackIn } from '../../../src/cli/probe/stacks.ts';
 
 test.each([
   [
@@ -19,15 +18,6 @@ test.each([
   ],
 ])('a line of tcpdump: %s', (line, stack) => {
   expect(stackIn(line)).toBe(stack);
-});
-
-test.each([
-  ['8100:5', undefined],
-  ['8100:5 8100:17', undefined],
-  ['', undefined],
-  ['88a8:1001 8100:17', 'right'],
-])('the stack %s is %s to the reservation', (stack, what) => {
-  expect(heardIn(stack, BE)).toBe(what);
 });
 
 /** A machine on which `ip` prints this. */

@@ -86,7 +86,7 @@ describe('what is heard where small packets are not answered', () => {
     ['88a8:1001, 88a8:1001 8100:17', 'far_does_not_hear', 'far', 'does not hear be-gent1, or 10.0.0.2 is'],
     ['88a8:1001 8100:17, 88a8:17 8100:1001', 'far_tags_swapped', 'far', ''],
     ['', 'silent', null, 'Nothing arrives from pl-poznan1'],
-    ['8100:5, 88a8:900 8100:17', 'silent', null, 'Nothing arrives'],
+    ['8100:5, 8100:5 8100:17, 88a8:900 8100:17', 'silent', null, 'Nothing arrives'],
     ['88a8:2002 8100:23', 'silent', 'path', 'does not translate them'],
   ])('%s: %s', (stacks, verdict, end, says) => {
     expect(heard(stacks)).toMatchObject({ verdict, end, says: expect.stringContaining(says) });
