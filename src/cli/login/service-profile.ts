@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { describedFeatures, readFeatures } from '../../client/features.ts';
-import { Failure, ownCommand } from '../../contract/failure.ts';
+import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
 import { sendFrom } from '../../contract/sending.ts';
 import { OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import { ADDRESSES, type ProfileView, type Settings } from '../../session/profiles/profile.ts';
@@ -41,36 +41,27 @@ export async function serviceProfile(context: Context, typed: string): Promise<s
   const known = profiles.names().includes(name) ? profiles.inspect(name) : undefined;
   checkSame(known, address);
   const send = sendFrom(await context.connect(unkeptProfile(name, { baseUrl: url })));
-  const asked = output.waitFor(name, () => askForServices(address, send));
+  const named = await output.waitFor(name, () => askForServices(address, send)).catch(failureOrThrow);
   if (known && ADDRESSES.every((key) => known.entries[key].value !== undefined)) {
     // A profile that is there needs no answer.
-    const named = await asked.catch((error: unknown) => {
-      if (error instanceof Failure) return undefined;
-      throw error;
-    });
-    if (named) tellChanges(output, known, named);
-  } else {
-    const named = await asked.catch(async (error: unknown) => {
-      if (!(error instanceof Failure)) throw error;
-      // There is no profile yet that a look at would help.
-      if (error.facts.fix === ownCommand('profile', 'show', name)) throw error.with({ fix: undefined });
-      throw error.code === 'not_supported' ? await orWithSlices(context, typed, error) : error;
-    });
-    // Without its certificates, later commands would not reach the service.
-    const settings = { ...named, ...certificatesOf(flags) };
-    await acceptServices(context, name, settings);
-    await profiles.set(name, { set: settings, unset: [] });
+    if (!(named instanceof Failure)) tellChanges(output, known, named);
+    return name;
   }
+  if (named instanceof Failure) {
+    // There is no profile yet that a look at would help.
+    if (named.facts.fix === ownCommand('profile', 'show', name)) throw named.with({ fix: undefined });
+    throw named.code === 'not_supported' ? await orWithSlices(context, typed, named) : named;
+  }
+  // Without its certificates, later commands would not reach the service.
+  const settings = { ...named, ...certificatesOf(flags) };
+  await acceptServices(context, name, settings);
+  await profiles.set(name, { set: settings, unset: [] });
   return name;
 }
 
 /** The failure of a login at a service that names no identity provider: where the official client is here, it logs in. */
 async function orWithSlices({ processes }: Context, typed: string, failure: Failure): Promise<Failure> {
-  const hasClient = await processes.check(OFFICIAL_CLIENT).then(
-    () => true,
-    () => false,
-  );
-  if (!hasClient) return failure;
+  if ((await processes.check(OFFICIAL_CLIENT).catch(failureOrThrow)) instanceof Failure) return failure;
   const why = `The official client ${OFFICIAL_CLIENT} is on this machine: its tokens are a way in.`;
   return failure.with({ why, lines: undefined, fix: ownCommand('login', typed, '--with-slices') });
 }
@@ -143,17 +134,13 @@ function checkSame(known: ProfileView | undefined, { name, url }: ServiceAddress
 }
 
 /** Shows what a service names, and asks whether to keep it and log in there. @throws Failure `usage`; Declined */
-async function acceptServices(
-  context: Context,
-  name: string,
-  named: NamedServices & Pick<Settings, 'caFile'>,
-): Promise<void> {
+async function acceptServices(context: Context, name: string, named: Settings): Promise<void> {
   const { output } = context;
   output.prompt(`${name} names its portal and its identity provider:`);
-  for (const [key, label] of Object.entries(LABELS) as [keyof typeof LABELS, string][]) {
+  for (const [key, label] of LABELS) {
     const { default: usual }: KeyDeclaration = PROFILE_KEYS[key];
-    if (named[key] !== undefined && named[key] !== usual)
-      output.prompt(`  ${label.padEnd(17)}  ${named[key]}`);
+    const value = named[key];
+    if (value !== undefined && value !== usual) output.prompt(`  ${label.padEnd(17)}  ${value}`);
   }
   await confirm(context, `Save them as the profile ${name}, and log in there?`, {
     unasked: `The services that ${name} names were not confirmed.`,
@@ -162,13 +149,13 @@ async function acceptServices(
   });
 }
 
-const LABELS = {
-  portalUrl: 'portal',
-  authUrl: 'identity provider',
-  clientId: 'client',
-  apiGroups: 'APIs of the portal',
-  caFile: 'certificates',
-} as const satisfies Partial<Record<ProfileKey, string>>;
+const LABELS = [
+  ['portalUrl', 'portal'],
+  ['authUrl', 'identity provider'],
+  ['clientId', 'client'],
+  ['apiGroups', 'APIs of the portal'],
+  ['caFile', 'certificates'],
+] as const satisfies readonly (readonly [ProfileKey, string])[];
 
 /** Says what a service names otherwise than its profile has it. */
 function tellChanges(output: Output, { name, entries }: ProfileView, named: NamedServices): void {

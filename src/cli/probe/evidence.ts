@@ -2,7 +2,7 @@ import { isIPv6 } from 'node:net';
 import { Failure } from '../../contract/failure.ts';
 import { type End, TAG_BYTES } from '../../vlan/end.ts';
 import { setCall, shellLine } from '../../vlan/iproute2.ts';
-import type { Context, Machine } from '../context.ts';
+import type { Context, Machine, ProgramResult } from '../context.ts';
 import { addressesOf, type Device, devicesOf, isMissingProgram, lastLine, withPrograms } from './devices.ts';
 import { type Listener, listenWithTcpdump, NO_TCPDUMP } from './listening.ts';
 import { heardIn, tagsAt } from './stacks.ts';
@@ -37,6 +37,8 @@ const MOST_ASKING = '60';
 const LOOK = 500;
 /** The data of a small packet, as `ping` has it without a flag, in bytes. */
 const SMALL = 56;
+
+type Pinged = 'answered' | 'lost' | 'too_long';
 
 /** What the questions to the other end need. */
 interface Probing {
@@ -95,11 +97,9 @@ const MOST_DESCRIBED = 8;
 function described({ device }: End, pair: Pair | undefined, devices: readonly Device[]): string {
   const below = devices.find(({ name }) => name === device);
   if (!below) return `no ${device}`;
-  const on = (name: string): readonly Device[] =>
-    devices.filter(({ parent, tag }) => parent === name && tag !== undefined);
-  const stacked = on(device).flatMap((one) => [one, ...on(one.name)]);
-  const above = pair ? [pair.outer, pair.inner] : stacked.slice(0, MOST_DESCRIBED);
-  const texts = [below, ...above].map(({ name, tag, mtu, isUp, hasCarrier }) => {
+  const on = (name: string) => devices.filter(({ parent, tag }) => parent === name && tag !== undefined);
+  const above = pair ? [pair.outer, pair.inner] : on(device).flatMap((one) => [one, ...on(one.name)]);
+  const texts = [below, ...above.slice(0, MOST_DESCRIBED)].map(({ name, tag, mtu, isUp, hasCarrier }) => {
     const state = isUp ? (hasCarrier ? '' : ' no carrier') : ' down';
     return `${name}${tag === undefined ? '' : ` ${tag}`} MTU ${mtu}${state}`;
   });
@@ -113,10 +113,10 @@ async function pingVerdict(probing: Probing): Promise<Verdict | undefined> {
   const { inner } = end.mtu;
   // Of IP and ICMP.
   const headers = isIPv6(peer) ? 48 : 28;
-  const ping = async (check: string, data: number): Promise<Pinged['result']> => {
+  const ping = async (check: string, data: number): Promise<Pinged> => {
     const call = ['ping', '-n', '-M', 'do', '-c', String(TRIES), '-i', '0.2', '-W', '2', '-s', String(data)];
     const tried = () => machine.runProgram([...call, '-I', name, peer]);
-    const { result, saw } = pingResult(await context.output.waitFor(`an answer from ${peer}`, tried));
+    const [result, saw] = pingResult(await context.output.waitFor(`an answer from ${peer}`, tried));
     note(check, result === 'answered', `${data + headers} bytes: ${saw}`);
     return result;
   };
@@ -141,31 +141,25 @@ async function pingVerdict(probing: Probing): Promise<Verdict | undefined> {
   return { verdict: 'path_mtu', end: 'path', says, ...(isShort ? { passes: less, repair } : {}) };
 }
 
-/** The result of some pings. `too_long`: the system did not send them. */
-interface Pinged {
-  result: 'answered' | 'lost' | 'too_long';
-  /** The same in words. */
-  saw: string;
-}
-
-/** Reads what `ping` printed. @throws Failure `not_supported` for another program than that of iputils */
-function pingResult({ exitCode, stdout, stderr }: Awaited<ReturnType<Machine['runProgram']>>): Pinged {
+/**
+ * Reads what `ping` printed.
+ *
+ * @returns the result, and the same in words; `too_long`: the system did not send them
+ * @throws Failure `not_supported` for another program than that of iputils
+ */
+function pingResult({ exitCode, stdout, stderr }: ProgramResult): readonly [Pinged, string] {
   const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(stdout) ?? [];
   if (sent === undefined && /invalid option|unrecognized option|usage:/i.test(stderr)) {
     throw new Failure('not_supported', 'The ping of this machine has not the options that are needed.', {
       why: 'It needs -M do, so that packets are not cut in pieces: ping of iputils has it.',
     });
   }
-  if (exitCode === 0) return { result: 'answered', saw: `${received} of ${sent} answered` };
+  if (exitCode === 0) return ['answered', `${received} of ${sent} answered`];
   const [tooLong, mtu] = /message too long(?:.*?mtu\s*=\s*(\d+))?/i.exec(stdout + stderr) ?? [];
-  if (tooLong !== undefined) {
-    return {
-      result: 'too_long',
-      saw: `too long to be sent${mtu === undefined ? '' : `, the MTU is ${mtu}`}`,
-    };
-  }
+  if (tooLong !== undefined)
+    return ['too_long', `too long to be sent${mtu === undefined ? '' : `, the MTU is ${mtu}`}`];
   const why = sent === undefined ? lastLine(stderr) : '';
-  return { result: 'lost', saw: why || `${received ?? 0} of ${sent ?? TRIES} answered` };
+  return ['lost', why || `${received ?? 0} of ${sent ?? TRIES} answered`];
 }
 
 /** Listens to what arrives, and asks by ARP all the time: what one end asks is what the other one hears. */

@@ -26,22 +26,8 @@ export async function listenWithTcpdump(end: End, { runProgram }: Machine): Prom
   const heard = new Set<string>();
   const over = new AbortController();
   const begun = Promise.withResolvers<undefined>();
-  const call = [
-    'tcpdump',
-    '-Q',
-    'in',
-    '-e',
-    '-n',
-    '-l',
-    '-s',
-    '96',
-    '-c',
-    MOST_FRAMES,
-    '-i',
-    end.device,
-    'vlan',
-  ];
-  const running = runProgram(call, {
+  const call = ['tcpdump', '-Q', 'in', '-e', '-n', '-l', '-s', '96', '-c', MOST_FRAMES];
+  const running = runProgram([...call, '-i', end.device, 'vlan'], {
     signal: over.signal,
     onLine(line) {
       const stack = stackIn(line);

@@ -78,10 +78,8 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
     site: end.site,
   };
   const next = nextSteps(context, verdict, {
-    ...{ end, peer, hasBegun },
+    ...{ end, peer, hasBegun, hasFar: far !== undefined, heard: probed.heard },
     given: typed === undefined || typed === '-' ? id : typed,
-    hasFar: far !== undefined,
-    heard: probed.heard,
   });
   await output.result(result, (print) => verdictText(print, verdict, [period(inZone), ...checks], next));
   return verdict.verdict === 'ok' ? 0 : 6;
@@ -104,26 +102,25 @@ function nextSteps(
   { end, peer, given, hasBegun, hasFar, heard }: Asked,
 ): readonly string[] {
   const sudo = processes.isRoot() ? '' : 'sudo ';
-  const command = (verb: string, of: string, site: string, device: string, ...more: string[]): string =>
-    output.advised(ownCommand(verb, of, '--site', site, '--dev', device, ...more));
-  const choices = (mtu = end.mtu.inner): string[] => [
+  const chosen = (mtu = end.mtu.inner): string[] => [
     ...(mtu === USUAL_MTU ? [] : ['--mtu', String(mtu)]),
     ...(end.outer === '802.1ad' ? [] : ['--outer', end.outer]),
   ];
-  const vlan = (mtu?: number): string => `  ${command('vlan', given, end.site, end.device, ...choices(mtu))}`;
-  const again = `  ${sudo}${command('probe', given, end.site, end.device, '--peer', peer, ...choices())}`;
+  const command = (verb: string, of: string, site: string, device: string, ...more: string[]): string =>
+    `  ${verb === 'probe' ? sudo : ''}${output.advised(ownCommand(verb, of, '--site', site, '--dev', device, ...more))}`;
+  const vlan = (mtu?: number): string => command('vlan', given, end.site, end.device, ...chosen(mtu));
+  const again = command('probe', given, end.site, end.device, '--peer', peer, ...chosen());
   const lines = repair.map((line) => `  ${line}`);
+  const isSilent = verdict === 'silent';
   if (verdict === 'ok') return [];
   if (where === 'own') {
-    const vlanHere = `${vlan()} --address ADDRESS | ${sudo}sh -ex`;
-    if (!configure) return lines.length === 0 ? [] : ['Type as root:', ...lines];
-    return lines.length === 0
-      ? ['What to type here:', vlanHere]
-      : ['Remove the wrong device as root, then see what to type here:', ...lines, vlanHere];
+    return [
+      ...(lines.length === 0 ? [] : ['Type as root:', ...lines]),
+      ...(configure ? ['What to type here:', `${vlan()} --address ADDRESS | ${sudo}sh -ex`] : []),
+    ];
   }
-  if (!hasBegun) {
+  if (!hasBegun)
     return ['The network carries nothing before the reservation starts. Probe again then:', again];
-  }
   if (where === 'path') {
     if (verdict !== 'path_mtu') return [];
     const ask = 'Ask for a larger MTU there, or use';
@@ -131,19 +128,16 @@ function nextSteps(
     const both = `${ask} ${passes} bytes at both ends: as root at once, and in what configures them:`;
     return [both, ...lines, vlan(passes)];
   }
-  if (verdict === 'silent' && heard === null && sudo !== '') return ['Listen as root:', again];
-  if (verdict === 'silent' || verdict === 'far_does_not_hear') {
-    if (!hasFar) {
-      const both = `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`;
-      return [both, `${again} --far FILE`];
-    }
-    if (where === null) {
-      return ['Compare the addresses of both ends, and look at their firewalls:', '  ip address'];
-    }
+  if (isSilent && heard === null && sudo !== '') return ['Listen as root:', again];
+  if ((isSilent || verdict === 'far_does_not_hear') && !hasFar) {
+    const both = `Probe both ends at the same time, with --json > FILE at ${end.otherSite}. Then, with its file here:`;
+    return [both, `${again} --far FILE`];
   }
-  const there = command('vlan', end.reservation.id, end.otherSite, 'DEVICE', '--address', 'ADDRESS');
-  const chosen = ['', ...choices()].join(' ');
-  return [`What is to be typed at ${end.otherSite}:`, `  ${there}${chosen} | sudo sh -ex`];
+  if (where === null)
+    return ['Compare the addresses of both ends, and look at their firewalls:', '  ip address'];
+  const there = ['--address', 'ADDRESS', ...chosen()];
+  const vlanThere = command('vlan', end.reservation.id, end.otherSite, 'DEVICE', ...there);
+  return [`What is to be typed at ${end.otherSite}:`, `${vlanThere} | sudo sh -ex`];
 }
 
 /** The verdict in a sentence, what was looked at, and what to type next. */

@@ -101,7 +101,21 @@ export async function endArgument(
       : { remove: true as const };
   const reservation = await verifiedReservation(context, typed, use, flags, removal);
   const site = await siteOf(context, reservation, named);
-  if (use !== 'remove') await checkPeriod(context, reservation, removal);
+  const state = reservationState(reservation, context.clock.now());
+  if (use !== 'remove' && state === 'ended') {
+    const { end } = periodOf(reservation);
+    throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, {
+      why: OVER,
+      fix: removal,
+    });
+  }
+  if (use !== 'remove' && state === 'scheduled') {
+    const times = await context.clock.times();
+    const start = shortTime(periodOf(reservation).start, times, true);
+    context.output.notice(
+      `warning: The reservation starts ${start} ${times.zone}. Until then the network carries nothing.`,
+    );
+  }
   return endAt(reservation, site, dev, { mtu, outer, address });
 }
 
@@ -197,22 +211,4 @@ async function siteOf(
     why: `The reservation is between ${site1} and ${site2}.`,
     fix: { site: nearest(typed ?? '', sites) ?? site1 },
   });
-}
-
-/** Warns before the start. @param fix removes the devices. @throws Failure `usage` after the end */
-async function checkPeriod(
-  { output, clock }: Context,
-  reservation: Reservation,
-  fix: string | Changes,
-): Promise<void> {
-  const { start, end } = periodOf(reservation);
-  const state = reservationState(reservation, clock.now());
-  if (state === 'ended') {
-    throw new Failure('usage', sentence`The reservation ended at ${instant(end)}.`, { why: OVER, fix });
-  }
-  if (state === 'active') return;
-  const times = await clock.times();
-  output.notice(
-    `warning: The reservation starts ${shortTime(start, times, true)} ${times.zone}. Until then the network carries nothing.`,
-  );
 }
