@@ -61,7 +61,8 @@ export async function serviceProfile(context: Context, typed: string): Promise<s
 
 /** The failure of a login at a service that names no identity provider: where the official client is here, it logs in. */
 async function orWithSlices({ processes }: Context, typed: string, failure: Failure): Promise<Failure> {
-  if ((await processes.check(OFFICIAL_CLIENT).catch(failureOrThrow)) instanceof Failure) return failure;
+  const missing = await processes.check(OFFICIAL_CLIENT).catch((error: unknown) => error);
+  if (missing) return failure;
   const why = `The official client ${OFFICIAL_CLIENT} is on this machine: its tokens are a way in.`;
   return failure.with({ why, lines: undefined, fix: ownCommand('login', typed, '--with-slices') });
 }
