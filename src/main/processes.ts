@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
 import { accessSync, existsSync, lstatSync, constants as modes, statSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -41,7 +42,7 @@ function checkProgramOnWindows(program: string, env: Variables): void {
   const hasExtension = /[^\\/:]\.[^.\\/:]+$/.test(program) && !isScript;
   if (hasOne([...(hasExtension ? [''] : []), '.com', '.exe'])) return;
   const code = hasOne(isScript ? [''] : ofScripts) ? 'EINVAL' : hasOne(['']) ? 'EACCES' : 'ENOENT';
-  throw notStarted(program, code, { isWindows: true });
+  throw notStarted(program, code, undefined, true);
 }
 
 /** Whether a file is there, which may be one of the store's: only its name can be looked at. */
@@ -63,11 +64,7 @@ function isExecutable(path: string): boolean {
 }
 
 /** The failure of a program that can't be started. @param code the error of the system, such as `ENOENT` */
-function notStarted(
-  program: string,
-  code: string,
-  { cause, isWindows = IS_WINDOWS }: { cause?: unknown; isWindows?: boolean } = {},
-): Failure {
+function notStarted(program: string, code: string, cause?: unknown, isWindows = IS_WINDOWS): Failure {
   const name = JSON.stringify(program);
   if (code === 'ENOENT') {
     const isPath = (isWindows ? /[\\/:]/ : /\//).test(program);
@@ -126,7 +123,7 @@ export async function startCommand(
     return { pid: Number(started.pid), ended, signal: (name) => void started.kill(name) };
   } catch (cause) {
     over();
-    throw notStarted(program, errorCode(cause), { cause });
+    throw notStarted(program, errorCode(cause), cause);
   }
 }
 
@@ -148,7 +145,7 @@ const TOGETHER = 500;
  */
 class GroupWitness {
   readonly #seen = new Map<NodeJS.Signals, number>();
-  readonly #waiting = new Set<() => void>();
+  readonly #died = new EventEmitter();
   readonly #env: Variables;
   #child: ChildProcess | undefined;
   #isClosed = false;
@@ -164,12 +161,8 @@ class GroupWitness {
     const since = performance.now() - TOGETHER;
     const isSeen = (): boolean => (this.#seen.get(signal) ?? Number.NEGATIVE_INFINITY) > since;
     const until = AbortSignal.timeout(TOGETHER);
-    while (!isSeen() && !until.aborted) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.add(resolve);
-        until.addEventListener('abort', () => resolve(), { once: true });
-      });
-    }
+    while (!isSeen() && !until.aborted)
+      await once(this.#died, 'again', { signal: until }).catch(() => undefined);
     return isSeen();
   }
 
@@ -185,8 +178,7 @@ class GroupWitness {
     child.once('exit', (_code, signal) => {
       if (signal === null) return;
       this.#seen.set(signal, performance.now());
-      for (const wake of this.#waiting) wake();
-      this.#waiting.clear();
+      this.#died.emit('again');
       if (!this.#isClosed) this.#start();
     });
     this.#child = child;
@@ -251,7 +243,7 @@ export async function runProgram(
   try {
     await begun(child);
   } catch (cause) {
-    throw notStarted(program, errorCode(cause), { cause });
+    throw notStarted(program, errorCode(cause), cause);
   }
   const stop = (): void => void child.kill('SIGTERM');
   if (signal?.aborted) stop();

@@ -173,23 +173,15 @@ export function addressFault(address: string, mtu: number): string | undefined {
   const own = bits.slice(length);
   // Two addresses, or one, are all for servers (RFC 3021, RFC 6164).
   const isNetwork = own.length >= 2;
-  const faults: readonly [boolean, string][] = [
-    [
-      isV6 ? /^0+1$/.test(bits) : bits.startsWith('01111111'),
-      'It is the loopback, which reaches no other server.',
-    ],
-    [
-      bits.startsWith(isV6 ? '11111111' : '111'),
-      'It is an address of a group or for all, and no server’s own.',
-    ],
-    [isV6 ? /^0+$/.test(bits) : bits.startsWith('00000000'), 'It is no server’s own.'],
-    [
-      isNetwork && /^0+$/.test(own),
-      'It names the whole network: a server has another number in it, such as 1.',
-    ],
-    [isNetwork && !isV6 && /^1+$/.test(own), 'It is for all in the network: a server has a smaller number.'],
-  ];
-  return faults.find(([is]) => is)?.[1];
+  const is = (v4: RegExp, v6: RegExp): boolean => (isV6 ? v6 : v4).test(bits);
+  if (is(/^01{7}/, /^0+1$/)) return 'It is the loopback, which reaches no other server.';
+  if (is(/^111/, /^1{8}/)) return 'It is an address of a group or for all, and no server’s own.';
+  if (is(/^0{8}/, /^0+$/)) return 'It is no server’s own.';
+  if (isNetwork && /^0+$/.test(own))
+    return 'It names the whole network: a server has another number in it, such as 1.';
+  if (isNetwork && !isV6 && /^1+$/.test(own))
+    return 'It is for all in the network: a server has a smaller number.';
+  return undefined;
 }
 
 /** The 32 or 128 bits of an address; undefined where it has another form. */
