@@ -1,5 +1,4 @@
 import { formatBandwidth } from '../../contract/amounts.ts';
-import { sitesOfLink } from '../../contract/links.ts';
 import { Sentence } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
@@ -7,6 +6,9 @@ import type { EventFields } from './server.ts';
 
 /** Refusals that say little to the person who runs a server: browsers ask for icons, crawlers for pages. */
 const UNSAID: ReadonlySet<string> = new Set(['not_found', 'method_not_allowed']);
+
+/** Events of which the card at the start, or nobody, needs a line. */
+const UNTOLD: ReadonlySet<string> = new Set(['listening', 'forgotten', 'key_made']);
 
 /** How many characters of a reservation's id are shown: commands take the end of an id for the whole. */
 const SHORT_ID = 6;
@@ -22,72 +24,47 @@ export function eventLine(
   { level, event, fields }: { level: 'info' | 'error'; event: string; fields: EventFields },
   context: TimeContext,
 ): string | undefined {
-  const text = level === 'error' ? wentWrong(event, fields) : happened(event, fields, context);
-  return text && `${clock(context.now, context.zone)}  ${text[0].padEnd(8)}  ${text[1]}`;
+  const name = event.replaceAll('_', ' ');
+  let said: readonly [what: string, about: string] | undefined;
+  if (level === 'error') said = ['error', `${name}: ${faultOf(fields)}`];
+  else if (event === 'request') said = refused(fields, context);
+  else if (fields['link'] !== undefined) said = [name, reserved(fields, context)];
+  else if (!UNTOLD.has(event)) said = [name, told(fields)];
+  return said && `${clock(context.now, context.zone)}  ${said[0].padEnd(8)}  ${said[1]}`;
 }
 
-type Said = readonly [what: string, about: string] | undefined;
-
-function wentWrong(event: string, { why, times }: EventFields): Said {
-  // The first line of a bug's stack is its message.
+/** The first line of a bug's stack is its message. */
+function faultOf({ why, times }: EventFields): string {
   const [reason = ''] = String(why ?? '').split('\n');
-  const more = times === undefined ? '' : ` (${times} more times)`;
-  return ['error', `${event.replaceAll('_', ' ')}: ${reason}${more}`];
+  return `${reason}${times === undefined ? '' : ` (${times} more times)`}`;
 }
 
-function happened(event: string, fields: EventFields, context: TimeContext): Said {
-  const { name, client, repository, reservation, reason, by, drain, file, why } = fields;
-  switch (event) {
-    case 'login':
-      return [
-        event,
-        repository === undefined ? `${name}, in ${client}` : `${name}, in a job of ${repository}`,
-      ];
-    case 'ci_refused':
-      return ['refused', `a CI job: ${why}`];
-    case 'created':
-    case 'updated':
-    case 'deleted':
-      if (reason !== undefined) return [event, `${reservation}, by ${by}: ${reason}`];
-      return [event, `${reserved(fields, context)}, by ${name} (…${String(reservation).slice(-SHORT_ID)})`];
-    case 'request':
-      return refused(fields, context);
-    case 'database_made':
-      return [
-        'new',
-        file === undefined ? 'tables, in the database, which was empty' : `${file}, which was not there`,
-      ];
-    case 'failover_loses':
-      return ['note', String(why)];
-    case 'certificate_renewed':
-      return ['renewed', `the certificate ${file}`];
-    case 'stopping':
-      return ['stopping', Number(drain) > 0 ? `in ${drain} s (--drain)` : 'after the requests under way'];
-    default:
-      return undefined;
-  }
+/** Facts by their names; who it was has a name, or an id. */
+function told({ why, by, ...facts }: EventFields): string {
+  const all = Object.entries({ ...(facts['name'] === undefined ? { by } : {}), ...facts });
+  const parts = all.flatMap(([name, value]) => (value === undefined ? [] : [`${name} ${value}`]));
+  return [...(why === undefined ? [] : [String(why)]), ...parts].join(', ');
 }
 
-function refused({ method, path, status, code, why }: EventFields, context: TimeContext): Said {
+function refused(
+  { method, path, status, code, why }: EventFields,
+  context: TimeContext,
+): readonly [string, string] | undefined {
   if (code === undefined || Number(status) < 400) return undefined;
   if (method === 'GET' && UNSAID.has(String(code))) return undefined;
   const reason = why instanceof Sentence ? why.in(shortTimes(context)) : (why ?? `${method} ${path}`);
   return ['refused', withoutTokens(`${reason} (${status} ${code})`)];
 }
 
-function reserved({ link, bandwidth, start_date, end_date }: EventFields, context: TimeContext): string {
+function reserved(fields: EventFields, context: TimeContext): string {
+  const { link, bandwidth, start_date, end_date, name, reservation } = fields;
   const [start, end] = [Date.parse(String(start_date)), Date.parse(String(end_date))];
   const period = shortTimes(context).ends(start, end).join(' – ');
-  return `${sitesOf(String(link))}, ${formatBandwidth(Number(bandwidth))}, ${period}`;
-}
-
-/** The sites that links pass, in their order. @param links such as `be-gent1~pl-poznan1 fr-slices~pl-poznan1` */
-function sitesOf(links: string): string {
-  const [first = [], ...others]: string[][] = links.split(' ').map(sitesOfLink);
-  const [next = []] = others;
-  const sites = next.includes(first[0] ?? '') ? first.toReversed() : first;
-  for (const link of others) sites.push(...link.filter((site) => site !== sites.at(-1)));
-  return sites.join(' – ');
+  const links = String(link)
+    .replaceAll('~', ' – ')
+    .replaceAll(/(?<!–) (?!–)/g, ', ');
+  const by = `by ${name} (…${String(reservation).slice(-SHORT_ID)})`;
+  return `${links}, ${formatBandwidth(Number(bandwidth))}, ${period}, ${by}`;
 }
 
 /** A time of day with seconds. */

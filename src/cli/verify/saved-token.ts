@@ -110,14 +110,13 @@ async function offlineTrust(
   const { env, clock, flags, output } = context;
   const { now } = clock;
   const profiles = await openProfiles(context);
-  const chosen = await profiles.resolve(flags.profile);
-  const names = flags.profile === undefined ? profiles.names() : [];
+  const names = flags.profile === undefined ? profiles.names() : [profiles.inspect(flags.profile).name];
   // One that is not complete has no keys either.
-  const others = await Promise.all(names.map((name) => profiles.resolve(name).catch(failureOrThrow)));
+  const all = await Promise.all(names.map((name) => profiles.resolve(name).catch(failureOrThrow)));
   const stored = keySetFiles(env.folders.cache);
   const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
   const keysOf = (issuer: string): KeySet => keptKeys(issuer, { stored, now, onStale });
-  const trusted = [chosen, ...others].flatMap((profile) =>
+  const trusted = all.flatMap((profile) =>
     profile instanceof Failure ? [] : [trustIn(profile, keysOf, now)],
   );
   const builtIn = session.trust('service').issuers;
