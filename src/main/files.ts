@@ -37,9 +37,8 @@ export function filesOn(stateFolder: string): Files {
         const place = placeBelow(folder, path, { make: true });
         if (place !== undefined) writeWhole(place, text, isPrivate ? 0o600 : 0o644);
       }),
-    readStartup: (path) => guarded('read', path, () => contentOf(path)).catch(withCompletionHelp),
-    writeStartup: (path, content) =>
-      guarded('written', path, () => replace(targetOf(path), content)).catch(withCompletionHelp),
+    readStartup: (path) => guarded('read', path, () => contentOf(path)),
+    writeStartup: (path, content) => guarded('written', path, () => replace(targetOf(path), content)),
     privatePath: async (name) => join(privateFolder(join(privateFolder(stateFolder), 'run')), name),
     openLedger: () => openLedger(stateFolder),
     underLock,
@@ -87,10 +86,6 @@ async function guarded<Result>(
     const why = systemReason(cause);
     throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, { why, cause });
   }
-}
-
-function withCompletionHelp(error: unknown): never {
-  throw error instanceof Failure ? error.with({ fix: 'slices-conn completion --help' }) : error;
 }
 
 function contentOf(file: string): Uint8Array | undefined {

@@ -30,61 +30,49 @@ interface InstallFlags {
 
 /** Prints a shell's script. */
 export async function run({ output }: Context, [name]: readonly string[]): Promise<void> {
-  const shell = SHELLS.find((known) => known === name);
-  if (!shell) throw new TypeError(`commander let ${name} pass`);
+  const shell = name as CompletionShell;
   const script = scriptOf(shell);
   output.text({ shell, script }, script);
 }
 
 /** Installs completion in the person's home folder, and prints the files and the next step. */
 export async function install(
-  { output, env: { home, variables }, files }: Context,
+  { output, env, files }: Context,
   _args: readonly string[],
   { installCompletion: named }: InstallFlags,
 ): Promise<void> {
-  const shell = named === true ? usualShell(variables) : named;
-  const installed = await installCompletion(shell, { home, variables }, files);
-  const lines = installed.map(({ path, change }) => `${DONE[change]} ${escapeText(path)}`);
+  const shell = named === true ? usualShell(env.variables) : named;
+  const installed = await installCompletion(shell, env, files);
+  const lines = installed.map(({ path, done }) => `${done} ${escapeText(path)}`);
   const next = 'Open a new shell, then type: slices-conn <Tab>';
   output.text({ shell, files: installed.map(({ path }) => path) }, [...lines, next].join('\n'));
-}
-
-const DONE = { written: 'Wrote', extended: 'Wrote a block in', none: 'Unchanged:' } as const;
-
-/** A file of an installation, and how it was changed. */
-interface InstalledFile {
-  readonly path: string;
-  readonly change: keyof typeof DONE;
 }
 
 /**
  * Installs completion for the user: the script, and for bash and zsh a marked block in the file that such a
  * shell reads when it starts. Files that are up to date are not written.
  *
+ * @returns the files, and what was done to each, for people
  * @throws Failure `file_unusable`
  */
 export async function installCompletion(
   shell: CompletionShell,
   person: Pick<Environment, 'home' | 'variables'>,
   files: Pick<Files, 'readStartup' | 'writeStartup'>,
-): Promise<InstalledFile[]> {
-  const put = async (
-    path: string,
-    change: 'written' | 'extended',
-    changed: (content: Uint8Array) => Uint8Array,
-  ): Promise<InstalledFile> => {
+): Promise<{ path: string; done: string }[]> {
+  const put = async (path: string, done: string, changed: (content: Uint8Array) => Uint8Array) => {
     const before = await files.readStartup(path);
     const after = changed(before ?? Buffer.of());
-    if (before !== undefined && Buffer.compare(before, after) === 0) return { path, change: 'none' };
+    if (before !== undefined && Buffer.compare(before, after) === 0) return { path, done: 'Unchanged:' };
     await files.writeStartup(path, after);
-    return { path, change };
+    return { path, done };
   };
   const { script, startup, lines } = placesOf(person)[shell];
-  const installed = [await put(script, 'written', () => Buffer.from(`${scriptOf(shell)}\n`))];
+  const installed = [await put(script, 'Wrote', () => Buffer.from(`${scriptOf(shell)}\n`))];
   if (startup !== undefined) {
     const inHome = (path: string) => shellPath(path, person.home);
     const block = blockOf(lines(inHome(script), inHome(dirname(script))));
-    installed.push(await put(startup, 'extended', (content) => withBlock(content, block)));
+    installed.push(await put(startup, 'Wrote a block in', (content) => withBlock(content, block)));
   }
   return installed;
 }

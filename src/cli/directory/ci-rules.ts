@@ -101,8 +101,7 @@ function variablesOf(profile: Profile, experiment: string): Readonly<Record<stri
 /** @throws Failure `usage` for flags that make no rule: the service would refuse it with the same words */
 function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRuleRequestBody {
   const repository = github ?? gitlab;
-  if (repository === undefined)
-    throw new Failure('usage', '--github or --gitlab is missing.', { fix: EXAMPLE });
+  if (repository === undefined) throw new Failure('usage', '--github or --gitlab is missing.');
   const isBranch = gitlab !== undefined && ref !== undefined;
   const request = {
     ci: github === undefined ? 'gitlab' : 'github',
@@ -112,11 +111,9 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
     environment,
   } as const;
   const { issues } = v.safeParse(CiRuleRequest, request);
-  if (issues) throw new Failure('usage', issues[0].message, { fix: EXAMPLE });
+  if (issues) throw new Failure('usage', issues[0].message);
   return request;
 }
-
-const EXAMPLE = 'slices-conn experiment ci add --github octo/measure --ref refs/heads/main';
 
 /** `slices-conn experiment ci list`. */
 export const list: CommandFile = { command: {}, run: listCiRules };

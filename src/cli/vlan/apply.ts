@@ -4,7 +4,7 @@ import { assumedOf, type End, protocolName } from '../../vlan/end.ts';
 import { describeEnd } from '../../vlan/formats.ts';
 import { deleteCall, ipCalls, iproute2, type ProgramCall, setCall, shellLine } from '../../vlan/iproute2.ts';
 import type { Context, Machine } from '../context.ts';
-import { addressesOf, type Device, devicesOf } from '../probe/devices.ts';
+import { addressesOf, type Device, devicesOf, withPrograms } from '../probe/devices.ts';
 import { idsIn, tagsAt } from '../probe/stacks.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 
@@ -22,14 +22,11 @@ interface Step {
  *   kernel refused: what was done before it is taken back. Declined when the answer is no
  */
 export async function applyEnd(context: Context, end: End, removing: boolean): Promise<void> {
-  const { processes: machine, output } = context;
+  const { output } = context;
+  const machine = withPrograms(context.processes);
   const unasked = 'The changes to network devices were not confirmed.';
   checkConfirmable(context, unasked);
-  const devices = await devicesOf(machine).catch((cause: unknown) => {
-    if (!(cause instanceof Failure && cause.code.startsWith('command_'))) throw cause;
-    const why = `${cause.message} It is in the package iproute2. Nothing was changed.`;
-    throw new Failure('usage', '--apply needs the command ip.', { why, cause });
-  });
+  const devices = await devicesOf(machine);
   const steps = removing ? stepsToRemove(end, devices) : await stepsToMake(end, devices, machine);
   if (steps.length > 0) {
     output.prompt(removing ? 'This removes the devices:' : 'This makes the devices:');

@@ -89,8 +89,8 @@ test.each(SHELLS)('a second installation for %s touches no file', async (shell) 
   const before = everything();
   const second = await install(shell);
   expect(everything()).toEqual(before);
-  expect(first.map(({ change }) => change)).not.toContain('none');
-  expect(second).toEqual(first.map(({ path }) => ({ path, change: 'none' })));
+  expect(first.map(({ done }) => done)).not.toContain('Unchanged:');
+  expect(second).toEqual(first.map(({ path }) => ({ path, done: 'Unchanged:' })));
 });
 
 describe('a block in a file', () => {
