@@ -6,27 +6,19 @@ import { Secret } from '../contract/secret.ts';
 import { sendFrom } from '../contract/sending.ts';
 import { privateFolder, unusableFile } from '../files/private.ts';
 import { createReferenceServer, type ReferenceServer } from '../reference-server.ts';
-import type { Connection } from '../session/login/connection.ts';
+import type { Connection, NetworkConnectionOptions } from '../session/login/connection.ts';
 import { remembered } from '../session/login/login-tokens.ts';
 import type { Profile } from '../session/profiles/profiles.ts';
 import { DatabaseFormatError } from '../store/sql.ts';
-
-/** Options of {@link connectOffline}. */
-interface OfflineConnectionOptions {
-  /** The state folder, in which its data is. */
-  stateFolder: string;
-  /** Takes a line about each request and reply, without secrets. */
-  trace?: (line: string) => void;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-}
 
 /**
  * The built-in server as a function in this process, opened with the first request that needs it
  * (contract/README.md, "The reference server"): no socket, no login; the user is the lead.
  */
-export function connectOffline(profile: Profile, options: OfflineConnectionOptions): Connection {
-  const { stateFolder, trace, now } = options;
+export function connectOffline(
+  profile: Profile,
+  { stateFolder, trace, now }: Pick<NetworkConnectionOptions, 'stateFolder' | 'trace' | 'now'>,
+): Connection {
   let server: Promise<ReferenceServer> | undefined;
   const opened = () => (server ??= open(profile, stateFolder));
   const send = sendFrom({ fetch: async (request) => (await opened()).fetch(request) });

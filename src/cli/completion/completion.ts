@@ -22,12 +22,6 @@ export const command: CommandDeclaration = {
   ],
 };
 
-/** The flag as typed. */
-interface InstallFlags {
-  /** True without a shell. */
-  installCompletion: CompletionShell | true;
-}
-
 /** Prints a shell's script. */
 export async function run({ output }: Context, [name]: readonly string[]): Promise<void> {
   const shell = name as CompletionShell;
@@ -39,7 +33,7 @@ export async function run({ output }: Context, [name]: readonly string[]): Promi
 export async function install(
   { output, env, files }: Context,
   _args: readonly string[],
-  { installCompletion: named }: InstallFlags,
+  { installCompletion: named }: { installCompletion: CompletionShell | true },
 ): Promise<void> {
   const shell = named === true ? usualShell(env.variables) : named;
   const installed = await installCompletion(shell, env, files);

@@ -7,31 +7,23 @@ import type { Context } from '../context.ts';
 import { openProfiles } from '../global-options.ts';
 import type { CardLine } from '../print/output.ts';
 
-/** The experiment that commands act in, and what has chosen it. */
-interface ExperimentInUse {
-  id: string | null;
-  name: string | null;
-  /** `only`: it is the only active one. */
-  from: 'flag' | 'variable' | 'profile' | 'only';
-  /** The flag, variable or profile that chose it, for people. */
-  where: string;
-}
-
 /**
  * The experiment that the next command acts in; no person is asked to choose, and no token is fetched.
  *
  * @param experiments those that the portal tells
- * @returns a failure where none is chosen, or there is none of that name
+ * @returns the experiment and what has chosen it: `only`, it is the only active one; `where` is the flag, variable or profile, for
+ *   people; a failure where none is chosen, or there is none of that name
  */
 export async function experimentInUse(
   context: Context,
   session: Session,
   experiments: readonly Experiment[],
-): Promise<ExperimentInUse | Failure> {
+) {
   const { flags } = context;
   const { profile } = session;
   const token = await givenAccess(flags.experiment, session.connection.experimentToken);
-  if (token) return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where };
+  if (token)
+    return { id: token.id ?? null, name: token.name ?? null, from: 'variable', where: token.where } as const;
   const chosen = await session.experimentIn(experiments).catch(failureOrThrow);
   if (chosen instanceof Failure) return chosen;
   const { variable } = (await openProfiles(context)).inspect(profile.name).entries.experiment;
@@ -47,7 +39,7 @@ export async function experimentInUse(
 }
 
 /** The experiment in use as a line of a card. */
-export function inUseLine(used: ExperimentInUse | Failure): CardLine {
+export function inUseLine(used: Awaited<ReturnType<typeof experimentInUse>>): CardLine {
   if (used instanceof Failure) return ['in use', `no experiment: ${used.message}`];
   const by = used.from === 'only' ? used.where : `chosen by ${used.where}`;
   return ['in use', `${used.name ?? used.id ?? 'an experiment without a name'}, ${by}`];

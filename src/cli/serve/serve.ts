@@ -78,13 +78,10 @@ const MOST_USERS = 12;
 function usersLines(users: RunningServer['users']): CardLine[] {
   const width = Math.max(0, ...users.map(({ name }) => name.length));
   const lines = users.slice(0, MOST_USERS).map(({ name, roles }): string => {
-    const said = [...Map.groupBy(roles, ({ role }) => role)].map(([role, held]) => {
-      const places = held.map(({ project, experiment }) =>
-        experiment === null ? `project ${project}` : `experiment ${project}/${experiment}`,
-      );
-      return `${role} of ${places.join(', ')}`;
+    const said = roles.map(({ role, project, experiment }) => {
+      return `${role} of ${experiment === null ? `project ${project}` : `experiment ${project}/${experiment}`}`;
     });
-    return `${name.padEnd(width)}  ${said.join('; ') || 'no role'}`;
+    return `${name.padEnd(width)}  ${said.join(', ') || 'no role'}`;
   });
   const more = users.length - lines.length;
   return [...lines, ...(more > 0 ? [`and ${more} more`] : [])].map((line, index) => [

@@ -13,15 +13,6 @@ import type { CommandFile } from '../command.ts';
 import type { Context } from '../context.ts';
 import { type CardLine, escapeText } from '../print/output.ts';
 
-/** A user's role in a project or an experiment, as the portal tells it. Null: the portal does not tell. */
-export interface HeldRole {
-  kind: 'project' | 'experiment';
-  id: string;
-  name: string | null;
-  role: string | null;
-  expires_at: string | null;
-}
-
 /** The user of a token, as the token claims it. Null for an opaque token. */
 export function userOf(token: string): { sub: string | null; name: string | null } {
   return { sub: claimedSubject(token) ?? null, name: claimedUserName(token) ?? null };
@@ -65,13 +56,12 @@ export async function experimentOfToken(session: Session, wanted?: string): Prom
   return { id, name, role, expires_at: ends === undefined ? '' : formatInstant(ends), ...unknown };
 }
 
-/** The user's roles in projects and experiments. */
-export function rolesIn({ projects, experiments }: Memberships): HeldRole[] {
-  const held =
-    (kind: HeldRole['kind']) =>
-    ({ id, name, role, expires_at }: Project | Experiment): HeldRole => {
-      return { kind, id, name: name || null, role: role || null, expires_at: expires_at || null };
-    };
+/** The user's roles in projects and experiments, as the portal tells them. Null: the portal does not tell. */
+export function rolesIn({ projects, experiments }: Memberships) {
+  const held = (kind: 'project' | 'experiment') => (one: Project | Experiment) => {
+    const { id, name, role, expires_at } = one;
+    return { kind, id, name: name || null, role: role || null, expires_at: expires_at || null };
+  };
   return [...projects.map(held('project')), ...experiments.map(held('experiment'))];
 }
 
@@ -79,7 +69,7 @@ export function rolesIn({ projects, experiments }: Memberships): HeldRole[] {
 const MOST_SHOWN = 20;
 
 /** Roles for people, as lines of a card. */
-export function roleLines(roles: readonly HeldRole[], { output }: Context): CardLine[] {
+export function roleLines(roles: ReturnType<typeof rolesIn>, { output }: Context): CardLine[] {
   if (roles.length === 0) return [['roles', 'none: you are in no project']];
   const lines = roles.slice(0, MOST_SHOWN).map(({ kind, name, id, role }): CardLine => {
     return [kind, `${name ?? id}: ${role ?? 'role unknown'}`];

@@ -23,26 +23,20 @@ export function sessionForTokens({ flags, session }: Context): Promise<Session> 
   return session(flags.offline ? OFFLINE : undefined);
 }
 
-/** How a saved token is verified. */
-interface SavedTokenOptions {
-  /** The keys or the issuer, in place of the profile's services. */
-  source?: VerificationSource;
-  /** Whether it may have expired. All else is checked. Default false. */
-  evenExpired?: boolean;
-}
-
 /**
  * Verifies a token that a person has. Its issuer must be one of the profile's services. With `--offline` the
  * stored key sets are used, and the built-in server is trusted too (cli/README.md, "Global flags").
  *
  * @param session of {@link sessionForTokens}
+ * @param how `source` has the keys or the issuer, in place of the profile's services; with `evenExpired` it may have expired,
+ *   and all else is checked
  * @throws Failure `unverified`; `keys_unreachable` where no keys can be had
  */
 export async function verifySaved(
   context: Context,
   session: Session,
   token: string,
-  { source = {}, evenExpired = false }: SavedTokenOptions = {},
+  { source = {}, evenExpired = false }: { source?: VerificationSource; evenExpired?: boolean } = {},
 ): Promise<VerifiedToken> {
   const expiry = evenExpired ? claimedExpiry(token) : undefined;
   /** The same issuers, with another clock for a token that may have expired. */

@@ -58,14 +58,6 @@ type Flags = OptionsOf<typeof command.options>;
 /** The same with the keys that they name, in place of the services'. */
 type FlagsAndKeys = Flags & { keys: KeySet | undefined };
 
-/** A token as it was given. */
-interface GivenToken {
-  /** The file, `-`, or a line of it as `-:3`. */
-  name: string;
-  file: string;
-  read: () => Promise<string>;
-}
-
 /** A token that verifies, and of a reservation whether it is good still. */
 interface Checked {
   token: string;
@@ -89,7 +81,7 @@ export async function run(context: Context, files: readonly string[], flags: Fla
   const session = await sessionForTokens(context);
   const keysIn = (source: string): Promise<KeySet> => keysFrom(context, session, source, key);
   const shared = key === undefined && jwks !== undefined ? await keysIn(jwks) : undefined;
-  const check = async ({ file, read }: GivenToken): Promise<Checked> => {
+  const check = async ({ file, read }: (typeof given)[number]): Promise<Checked> => {
     const keys = key === undefined ? shared : await keysIn(jwks ?? keyFileOf(file));
     return checkedOne(context, session, await read(), { ...flags, keys });
   };
@@ -118,9 +110,9 @@ export async function run(context: Context, files: readonly string[], flags: Fla
   );
 }
 
-/** The tokens in files, and each line of standard input. */
-async function givenTokens(context: Context, files: readonly string[]): Promise<GivenToken[]> {
-  const given = files.map(async (file): Promise<GivenToken[]> => {
+/** The tokens in files, and each line of standard input; a name is the file, `-`, or a line of it as `-:3`. */
+async function givenTokens(context: Context, files: readonly string[]) {
+  const given = files.map(async (file) => {
     if (file !== '-') return [{ name: file, file, read: () => readSaved(context, file) }];
     const lines = (await readTokenFile(context, file)).split(/\r?\n/);
     const isOne = lines.filter((line) => line !== '').length < 2;
