@@ -37,7 +37,8 @@ export function filesOn(stateFolder: string): Files {
         const place = placeBelow(folder, path, { make: true });
         if (place !== undefined) writeWhole(place, text, isPrivate ? 0o600 : 0o644);
       }),
-    readStartup: (path) => guarded('read', path, () => contentOf(path)),
+    readStartup: (path) =>
+      guarded('read', path, () => statSync(path, { throwIfNoEntry: false }) && readBytes(path)),
     writeStartup: (path, content) => guarded('written', path, () => replace(targetOf(path), content)),
     privatePath: async (name) => join(privateFolder(join(privateFolder(stateFolder), 'run')), name),
     openLedger: () => openLedger(stateFolder),
@@ -86,10 +87,6 @@ async function guarded<Result>(
     const why = systemReason(cause);
     throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, { why, cause });
   }
-}
-
-function contentOf(file: string): Uint8Array | undefined {
-  return statSync(file, { throwIfNoEntry: false }) && readBytes(file);
 }
 
 /** The end of a chain of symbolic links, which need not exist. Writing fails at a circle. */

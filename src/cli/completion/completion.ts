@@ -65,7 +65,8 @@ export async function installCompletion(
   const installed = [await put(script, 'Wrote', () => Buffer.from(`${scriptOf(shell)}\n`))];
   if (startup !== undefined) {
     const inHome = (path: string) => shellPath(path, person.home);
-    const block = blockOf(lines(inHome(script), inHome(dirname(script))));
+    const sourced = lines(inHome(script), inHome(dirname(script)));
+    const block = `${BEGIN}\n# Written by: slices-conn --install-completion\n${sourced}\n${END}\n`;
     installed.push(await put(startup, 'Wrote a block in', (content) => withBlock(content, block)));
   }
   return installed;
@@ -125,10 +126,6 @@ function shellPath(path: string, home: string): string {
 }
 
 const [BEGIN, END] = ['# >>> slices-conn completion >>>', '# <<< slices-conn completion <<<'];
-
-function blockOf(lines: string): string {
-  return `${BEGIN}\n# Written by: slices-conn --install-completion\n${lines}\n${END}\n`;
-}
 
 /**
  * A file with the block in it: in place of an older one, else at the end. Everything else stays as it is,

@@ -62,6 +62,12 @@ async function addCiRule(context: Context, _args: readonly string[], flags: CiFl
   const rule = await opened.portal.addCiRule(id, { ...asked, expires_at });
   const until = answeredTime(rule.expires_at, timeTeller(shown));
   const variables = variablesOf(opened.profile, name);
+  const { authUrl = '', issuer = authUrl } = opened.profile;
+  /** Lets the CI give the job ID tokens. */
+  const permission =
+    rule.ci === 'github'
+      ? 'permissions: { id-token: write, contents: read }'
+      : `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer)} } }`;
   await output.result({ rule, variables }, ({ columns = Number.POSITIVE_INFINITY }) => {
     const lines = Object.entries(variables).map(([variable, value]) => `  ${variable}=${value}`);
     const acting = `Jobs of ${jobsOf(rule)} now act as you in experiment ${name}, until ${until}.`;
@@ -70,17 +76,11 @@ async function addCiRule(context: Context, _args: readonly string[], flags: CiFl
       'They need these variables, which are no secrets:',
       ...lines.map(escapeText),
       'and in the file of the job:',
-      `  ${escapeText(permissionOf(rule, opened.profile))}`,
+      `  ${escapeText(permission)}`,
       ...folded(`To end this: ${output.advised(ownCommand('experiment', 'ci', 'remove', rule.id))}`, columns),
       '',
     ].join('\n');
   });
-}
-
-/** The line in the file of a job by which its CI gives it ID tokens. */
-function permissionOf({ ci }: CiRule, { authUrl = '', issuer }: Profile): string {
-  if (ci === 'github') return 'permissions: { id-token: write, contents: read }';
-  return `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${issuerName(issuer ?? authUrl)} } }`;
 }
 
 /** The variables that a job needs, since it has no profile: the services, and the experiment. */

@@ -75,9 +75,11 @@ export async function run(context: Context, [address]: readonly string[], flags:
   if (userToken.origin !== 'login') {
     context.output.notice(`Warning: commands use ${userToken.where} instead of this login.`);
   }
-  // The login succeeded, whatever keeps the other source from giving a token.
+  const now = context.clock.now();
   const told = await membershipsOf(session).catch(failureOrThrow);
-  await showStatus(context, session, told, loginTokenOf(session, context.clock.now()));
+  // The login succeeded, whatever keeps the other source from giving a token.
+  const used = await userTokenOf(session, now).catch(failureOrThrow);
+  await showStatus(context, session, told, used instanceof Failure ? loginTokenOf(session, now) : used);
 }
 
 /** What is said where the login at an address is not finished; undefined where its profile is in use already. */

@@ -16,7 +16,6 @@ import {
   changedKeys,
   type NamedServices,
   readServiceAddress,
-  type ServiceAddress,
 } from '../../session/profiles/service-address.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, wantedProfile } from '../global-options.ts';
@@ -39,7 +38,13 @@ export async function serviceProfile(context: Context, typed: string): Promise<s
   const address = readServiceAddress(typed);
   const { name, url } = address;
   const known = profiles.names().includes(name) ? profiles.inspect(name) : undefined;
-  checkSame(known, address);
+  const { value: base = url } = known?.entries.baseUrl ?? {};
+  if (base !== url) {
+    throw new Failure('usage', `Profile ${name} is for ${String(base)}, not for ${url}.`, {
+      why: 'A login goes to the services of its profile.',
+      fix: ownCommand('login', '--profile', name),
+    });
+  }
   const send = sendFrom(await context.connect(unkeptProfile(name, { baseUrl: url })));
   const named = await output.waitFor(name, () => askForServices(address, send)).catch(failureOrThrow);
   if (known && ADDRESSES.every((key) => known.entries[key].value !== undefined)) {
@@ -122,16 +127,6 @@ async function profilesOfNoOther(context: Context): Promise<Profiles> {
     });
   }
   return profiles;
-}
-
-/** Checks that a profile of a service's name is for that service. @throws Failure `usage` */
-function checkSame(known: ProfileView | undefined, { name, url }: ServiceAddress): void {
-  const { value = url } = known?.entries.baseUrl ?? {};
-  if (value === url) return;
-  throw new Failure('usage', `Profile ${name} is for ${String(value)}, not for ${url}.`, {
-    why: 'A login goes to the services of its profile.',
-    fix: ownCommand('login', '--profile', name),
-  });
 }
 
 /** Shows what a service names, and asks whether to keep it and log in there. @throws Failure `usage`; Declined */

@@ -48,18 +48,14 @@ export interface Pair {
 }
 
 /** A fault of the own end. @param repair lines for root's shell */
-export function ownFault(
-  verdict: 'own_device' | 'own_mtu',
-  says: string,
-  ...repair: readonly string[]
-): Verdict {
+export function ownFault(verdict: VerdictCode, says: string, ...repair: readonly string[]): Verdict {
   return { verdict, end: 'own', says, repair };
 }
 
 /** A fault of the own end that is configured anew after its repair. @param remove the wrong device */
 function misconfigured(verdict: VerdictCode, says: string, remove?: string): Verdict {
   const repair = remove === undefined ? [] : [shellLine(deleteCall(remove))];
-  return { verdict, end: 'own', says, repair, configure: true };
+  return { ...ownFault(verdict, says, ...repair), configure: true };
 }
 
 /**

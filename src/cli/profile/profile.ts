@@ -4,7 +4,6 @@ import { Failure, ownCommand } from '../../contract/failure.ts';
 import { hinted } from '../../session/choice.ts';
 import {
   BUILT_IN,
-  type ProfileEntry,
   type ProfileView,
   readValue,
   Settings,
@@ -164,15 +163,13 @@ async function printProfile(
   await context.output.result({ profile: { name, ...profile }, sources }, (print) =>
     print.card(
       `Profile ${print.paint.bold(escapeText(name))}${inUse}`,
-      shown.map((key) => [key, describe(entries[key])]),
+      shown.map((key) => {
+        const { value, source, variable } = entries[key];
+        const from = variable ?? (source === 'file' ? 'config.json' : source);
+        return [key, value === undefined ? 'not set' : `${valueText(value)}  (${from})`];
+      }),
     ),
   );
-}
-
-/** A value as it would be typed, and where it comes from. */
-function describe({ value, source, variable }: ProfileEntry): string {
-  if (value === undefined) return 'not set';
-  return `${valueText(value)}  (${variable ?? (source === 'file' ? 'config.json' : source)})`;
 }
 
 /**
@@ -186,7 +183,13 @@ export function parseAssignments(words: readonly string[]): ProfileChange {
   const unset: ProfileKey[] = [];
   for (const word of words) {
     const [key = '', ...parts] = word.split('=');
-    if (!isProfileKey(key)) throw unknownKey(key);
+    if (!isProfileKey(key)) {
+      // It may be part of a secret: only its beginning is shown.
+      const shown = JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}…` : key);
+      throw new Failure('usage', hinted(`A profile has no key ${shown}.`, key, KEY_NAMES), {
+        why: FORMER_KEYS.get(key) ?? `The keys are: ${KEY_NAMES.join(', ')}.`,
+      });
+    }
     if (parts.length === 0) {
       const why = `Write ${key}=VALUE, or ${key}= to unset it.`;
       throw new Failure('usage', `No value is given for ${key}.`, { why });
@@ -202,14 +205,6 @@ export function parseAssignments(words: readonly string[]): ProfileChange {
     else values.set(key, value);
   }
   return { set: v.parse(Settings, Object.fromEntries(values)), unset };
-}
-
-/** An unknown key's failure. It may be part of a secret: only its first 40 characters are shown. */
-function unknownKey(key: string): Failure {
-  const shown = key.length > 40 ? `${key.slice(0, 40)}…` : key;
-  return new Failure('usage', hinted(`A profile has no key ${JSON.stringify(shown)}.`, key, KEY_NAMES), {
-    why: FORMER_KEYS.get(key) ?? `The keys are: ${KEY_NAMES.join(', ')}.`,
-  });
 }
 
 /** One key after the other, as help lists flags. */

@@ -10,7 +10,6 @@ import { linkName } from '../../words/links.ts';
 import { parsePastTime } from '../../words/typed-time.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
-import type { Printer } from '../print/output.ts';
 import type { TimeContext } from '../times.ts';
 import { reservationId, siteName } from '../values.ts';
 
@@ -33,7 +32,14 @@ export async function run(context: Context, _args: readonly string[], flags: Aud
   const { output, server } = context;
   const times = await context.clock.times();
   const request = requestOf(context, flags, times);
-  const printed = output.portions<AuditItem>(auditText(times.zone));
+  const tell: Tell = (instant) => logText(instantOf(instant), clockOf(times.zone));
+  // On a terminal that is too narrow for the table, each decision is a card, so that no id is cut. A pipe always gets the table.
+  const printed = output.portions<AuditItem>((print, items) =>
+    print.tableOrCards(
+      [`when (${times.zone})`, ...HEAD],
+      items.map((item) => rowOf(item, tell)),
+    ),
+  );
   const more = await output.waitFor('the database', () =>
     server.readAudit(request, (portion) => printed.take(portion)),
   );
@@ -87,19 +93,6 @@ function linkOf(words: readonly string[]): [site1: string, site2: string] {
 }
 
 const HEAD = ['what', 'outcome', 'link', 'S/C tags', 'bandwidth', 'period', 'reservation', 'by', 'why'];
-
-/**
- * Decisions for people: a table. On a terminal that is too narrow for the table, each decision is a card, so that no id
- * is cut. A pipe always gets the table.
- */
-function auditText(zone: string): (print: Printer, items: readonly AuditItem[]) => string {
-  const tell: Tell = (instant) => logText(instantOf(instant), clockOf(zone));
-  return (print, items) =>
-    print.tableOrCards(
-      [`when (${zone})`, ...HEAD],
-      items.map((item) => rowOf(item, tell)),
-    );
-}
 
 type Tell = (instant: string) => string;
 
