@@ -70,9 +70,11 @@ export const AvailabilityQuery = v.object({
 
 const linkIn = v.pipe(
   v.string(),
-  v.transform((text) => text.split(',')),
-  v.tuple([v.string(), v.string()], 'link must be two sites with a comma between them.'),
-  v.transform(([site1, site2]) => ({ site1, site2 })),
+  v.regex(/^[^,]+,[^,]+$/, 'link must be two sites with a comma between them.'),
+  v.transform((text) => {
+    const [site1 = '', site2 = ''] = text.split(',');
+    return { site1, site2 };
+  }),
 );
 /** The query of a request for the use of links: without `link`, of all. */
 export const UseQuery = v.object({

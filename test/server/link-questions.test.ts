@@ -283,6 +283,7 @@ test.each<[string, string, string]>([
   ['too many columns', 'points=2001', '400 request_invalid'],
   ['one site', 'link=be-gent1', '400 request_invalid'],
   ['no site', 'link=', '400 request_invalid'],
+  ['three sites', 'link=be-gent1,pl-poznan1,fr-lille', '400 request_invalid'],
   ['41 links', Array(41).fill(ONE).join('&'), '400 request_invalid'],
   ['an unknown site', `${ONE}&link=be-gent1,be-ghent1`, '422 site_unknown Site'],
   ['one site twice', 'link=be-gent1,be-gent1', '422 sites_equal Site'],

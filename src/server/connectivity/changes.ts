@@ -5,7 +5,7 @@ import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import type { Problem } from '../../contract/problems.ts';
+import { PROBLEMS, type Problem } from '../../contract/problems.ts';
 import type { BatchAction } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { problem } from '../../words/problems.ts';
@@ -26,7 +26,6 @@ import {
 } from './change-items.ts';
 import {
   type ItemRefusal,
-  isCurable,
   type NearestOffers,
   nameTaken,
   type ReservationObserver,
@@ -271,9 +270,11 @@ async function nearestOffers(
   { asked, asker }: { asked: ChangeRequest; asker: Asker },
   options: ChangeOptions,
 ): Promise<readonly (NearestOffers | undefined)[]> {
-  const nearest = checked.map(({ item }, index) =>
-    item && isCurable(broken[index] ?? []) ? nearestChange(item, boundsOf(asker)) : undefined,
-  );
+  const nearest = checked.map(({ item }, index) => {
+    const problems = broken[index] ?? [];
+    const isCurable = problems.length > 0 && problems.every(({ code }) => PROBLEMS[code].curable);
+    return item && isCurable ? nearestChange(item, boundsOf(asker)) : undefined;
+  });
   if (nearest.every((item) => item === undefined)) return [];
   const items = checked.map(({ item }, index) => (broken[index]?.length ? nearest[index] : item));
   const outcomes = await tried(items, { ...asked, earliest: false }, options);

@@ -1,14 +1,12 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { keptPromises } from '../once-in.ts';
-import type { Html, Site } from '../ui/page.ts';
+import { type Html, pathOf, type Site } from '../ui/page.ts';
 import { type DescriptionOptions, describeServer } from './description.ts';
 import { DOCS_FILES, type DocsFile } from './files.ts';
 
 /** Options of {@link createDocs}. */
 export interface DocsOptions extends DescriptionOptions {
-  /** Who serves the page. */
-  site: Site;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Reads one of the page's files, as installed with this package; undefined where it is missing. */
@@ -50,7 +48,7 @@ const DOCS_POLICY = [
 
 /** The OpenAPI description and the interactive page (contract/README.md, "What the service does" 7). All files come from this server. */
 export function createDocs(options: DocsOptions): Hono {
-  const { prefix, site, readFile, now } = options;
+  const { site, readFile, now } = options;
   const app = new Hono({ strict: false });
   // Made when somebody asks: most servers of a command are never asked.
   let description: ReturnType<typeof describeServer> | undefined;
@@ -68,7 +66,7 @@ export function createDocs(options: DocsOptions): Hono {
   app.get(
     '/api-docs',
     async () =>
-      new Response(String(await page(site, prefix)), {
+      new Response(String(await page(site, pathOf(site))), {
         headers: {
           'content-type': 'text/html; charset=utf-8',
           'content-security-policy': DOCS_POLICY,

@@ -29,13 +29,11 @@ export function createServerMetrics(options: ServerMetricsOptions = {}) {
   const requests = new Counter({
     name: 'slices_conn_http_requests_total',
     help: 'Finished requests, by endpoint, method and class of status; "aborted" got no answer.',
-    labels: ['route', 'method', 'status'],
   });
   const durations = new Histogram(
     {
       name: 'slices_conn_http_request_duration_seconds',
       help: 'From the head of a request to the end of its answer.',
-      labels: ['route', 'method'],
     },
     DURATIONS,
   );
@@ -51,7 +49,6 @@ export function createServerMetrics(options: ServerMetricsOptions = {}) {
     {
       name: 'slices_conn_bookings_total',
       help: 'Requests to book or change a reservation, by result.',
-      labels: ['asked', 'result'],
     },
     ['create', 'update'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
   );
@@ -72,14 +69,12 @@ export function createServerMetrics(options: ServerMetricsOptions = {}) {
     {
       name: 'slices_conn_store_errors_total',
       help: 'Requests that failed because the database was unavailable, locked or full; "commit_unknown" may have been done.',
-      labels: ['kind'],
     },
     [{ kind: 'unavailable' }, { kind: 'commit_unknown' }],
   );
   const keySets = new Counter({
     name: 'slices_conn_key_set_fetch_failures_total',
     help: "Fetches of a trusted issuer's key set that failed.",
-    labels: ['url'],
   });
   const instruments = [requests, durations, underWay, requestsDecided, sizes, commits, storeErrors, keySets];
 
