@@ -121,59 +121,44 @@ test('row 46: a server on a name below localhost listens on this machine, with a
   expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-describe('row 41: headers', () => {
-  test.each([
-    ['as many bytes as are taken', 15_000, '200'],
-    ['more bytes', 17_000, '431'],
-  ])('%s', async (_, size, status) => {
-    const { port } = await opened();
-    const client = await dial(port);
-    client.socket.write(get(`X-Long: ${'a'.repeat(size)}`, 'Connection: close'));
-    expect(await client.closed).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-  });
+const lines = (count: number): string[] => Array.from({ length: count }, (_, index) => `X-${index}: a`);
+/** As many lines as there may be; Host and Connection are two more. */
+const MOST_LINES = HTTP_LIMITS.headers - 2;
 
-  test('the allowed number of lines is accepted', async () => {
-    const { port } = await opened();
-    const client = await dial(port);
-    const lines = Array.from({ length: HTTP_LIMITS.headers - 2 }, (_, index) => `X-${index}: a`);
-    client.socket.write(get(...lines, 'Connection: close'));
-    expect(await client.closed).toMatch(/^HTTP\/1\.1 200 /);
-  });
-
-  test.each([1, 50, 900])('%i lines more are refused, not silently dropped', async (more) => {
-    const seen = vi.fn(greeting);
-    const { port } = await opened({}, seen);
-    const client = await dial(port);
-    const lines = Array.from({ length: HTTP_LIMITS.headers - 1 + more }, (_, index) => `X-${index}: a`);
-    client.socket.write(get(...lines));
-    const reply = await client.closed;
-    expect(reply).toMatch(/^HTTP\/1\.1 400 /);
-    expect(problemIn(reply)).toMatchObject({ code: 'request_invalid' });
-    expect(seen).not.toHaveBeenCalled();
-  });
+test.each<[string, string, number]>([
+  ['as many bytes of headers as are taken', get(`X-Long: ${'a'.repeat(15_000)}`, 'Connection: close'), 200],
+  ['as many lines of headers', get(...lines(MOST_LINES), 'Connection: close'), 200],
+])('row 41: %s: %3$s', async (_, text, status) => {
+  const { port } = await opened();
+  const client = await dial(port);
+  client.socket.write(text);
+  expect(await client.closed).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
 });
 
-describe('a request that the platform refuses has a body too', () => {
+describe('row 41: a request is refused', () => {
   const post = 'POST / HTTP/1.1\r\nHost: x\r\n';
-  test.each([
-    ['no HTTP', 'GARBAGE\r\n\r\n', 400],
-    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
-    ['large headers', get(`X-Long: ${'a'.repeat(20_000)}`), 431],
-    ['an expectation', `${post}Content-Length: 1\r\nExpect: foo\r\n\r\na`, 417],
-    ...['gzip', 'gzip, chunked', 'identity', 'deflate'].map((coding): [string, string, number] => [
-      `the coding ${coding}`,
-      `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
-      501,
+  test.each<[string, string, number]>([
+    ...[1, 50, 900].map((more): [string, string, number] => [
+      `with ${more} lines of headers more, which are not silently dropped`,
+      get(...lines(MOST_LINES + more), 'Connection: close'),
+      400,
     ]),
-    ['two lengths', `${post}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
-  ])('%s', async (_, text, status) => {
+    ['that is no HTTP', 'GARBAGE\r\n\r\n', 400],
+    ['without a Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+    ['with large headers', get(`X-Long: ${'a'.repeat(20_000)}`), 431],
+    ['with an expectation', `${post}Content-Length: 1\r\nExpect: foo\r\nConnection: close\r\n\r\na`, 417],
+    ...['gzip', 'gzip, chunked', 'identity', 'deflate'].map((coding): [string, string, number] => [
+      `in the coding ${coding}`,
+      `${post}Transfer-Encoding: ${coding}\r\n\r\n0\r\n\r\n`,
+      400,
+    ]),
+    ['with two lengths', `${post}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+  ])('%s: %3$s', async (_, text, status) => {
     const seen = vi.fn(greeting);
     const { port } = await opened({}, seen);
     const client = await dial(port);
     client.socket.write(text);
-    const reply = await client.closed;
-    expect(reply).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(problemIn(reply)).toMatchObject({ code: 'request_invalid', detail: [{ loc: [] }] });
+    expect(await client.closed).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
     expect(seen).not.toHaveBeenCalled();
   });
 
@@ -213,13 +198,13 @@ describe('row 41: slow clients', () => {
     const { port } = await opened({}, (_, response) => response.end(Buffer.alloc(16_000_000)));
     const client = await dial(port);
     client.socket.pause();
-    client.socket.write(`${get()}POST / HTTP/1.1\r\nHost: x\r\nExpect: foo\r\nContent-Length: 1\r\n\r\n`);
+    client.socket.write(get() + get(...lines(MOST_LINES + 1), 'Content-Length: 1'));
     // Longer than the rest of a refused request is waited for.
     await sleep(800);
     client.socket.write('a');
     await sleep(50);
     client.socket.resume();
-    expect((await client.closed).slice(-1000)).toMatch(/HTTP\/1\.1 417 [\s\S]*expect nothing but/);
+    expect((await client.closed).slice(-1000)).toMatch(/HTTP\/1\.1 400 [\s\S]*more than 100 headers/);
   });
 
   test.each(['POST', 'GET'])(
