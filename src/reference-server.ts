@@ -48,7 +48,7 @@ import {
   soleIssuer,
   trustedIssuers,
 } from './server/trust.ts';
-import { createPageAccess, foreignPageProvider, pageCallback } from './server/ui/access.ts';
+import { createPageAccess, pageCallback } from './server/ui/access.ts';
 import { pathOf } from './server/ui/page.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
 import { createUi } from './server/ui/ui.ts';
@@ -382,9 +382,8 @@ function servicesOf(
                 ...shared,
                 within,
                 store: stores.pageSessions,
-                provider: options.trust
-                  ? foreignPageProvider(options.trust, addresses.identity, parts.clientId)
-                  : { fetch: async (request) => (await identity()).fetch(request) },
+                foreign: options.trust && { issuers: options.trust, clientId: parts.clientId },
+                askProvider: async (request) => (await identity()).fetch(request),
               }),
             }),
     log,

@@ -55,11 +55,11 @@ export interface ChangeRequest {
   /** Its role allows every change. */
   experiment: CallerExperiment;
   changes: readonly AskedChange[];
-  /** Whether they are answered as a list, each that can't be made by its index; else there is one change. */
-  isBatch: boolean;
-  dryRun: boolean;
+  /** Whether they are answered as a list, each that can't be made by its index. Default: there is one change. */
+  isBatch?: boolean;
+  dryRun?: boolean;
   /** Of a batch: all its creates may move by one offset. */
-  earliest: boolean;
+  earliest?: boolean;
   /** The idempotency key. */
   key?: string;
 }
@@ -100,8 +100,8 @@ function keyOf({
   changes,
   caller,
   experiment,
-  isBatch,
-  earliest,
+  isBatch = false,
+  earliest = false,
 }: ChangeRequest): KeyedRequest | undefined {
   if (key === undefined) return undefined;
   if (changes.some((each) => each.action !== 'delete' && !each.reading.ok)) return undefined;
@@ -158,7 +158,7 @@ function isDecided(item: ItemOutcome): boolean {
   return item.ok || item.reason === 'refused';
 }
 
-function termsOf({ caller, request, experiment, earliest, dryRun }: ChangeRequest) {
+function termsOf({ caller, request, experiment, earliest, dryRun = false }: ChangeRequest) {
   const askedBy = { user: caller.user, request };
   return { dryRun, askedBy, earliest: earliest ? { until: lastEnd(experiment) } : undefined };
 }

@@ -92,8 +92,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readBody(body, { startNow, earliest: readFlag(request, 'earliest') });
     const changes: AskedChange[] = [{ action: 'create', body, reading }];
-    const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false, key };
-    return answerChanges(asked, changing);
+    return answerChanges({ request, caller, experiment, changes, dryRun, key }, changing);
   });
 
   on('updateReservation', async (request, id) => {
@@ -103,17 +102,14 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const dryRun = readFlag(request, 'dry_run');
     const reading = readUpdateBody(body, { startNow });
     const changes: AskedChange[] = [{ action: 'update', id, body, reading }];
-    const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false };
-    return answerChanges(asked, changing);
+    return answerChanges({ request, caller, experiment, changes, dryRun }, changing);
   });
 
   on('deleteReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user, options);
     const experiment = await authorise(caller, 'delete', trust);
-    const changes: AskedChange[] = [{ action: 'delete', id }];
-    const asked = { request, caller, experiment, changes, isBatch: false, dryRun: false, earliest: false };
-    return answerChanges(asked, changing);
+    return answerChanges({ request, caller, experiment, changes: [{ action: 'delete', id }] }, changing);
   });
 
   on('batchReservations', async (request) => {

@@ -1,6 +1,7 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse as parseCookie } from 'hono/utils/cookie';
+import { CompactEncrypt, compactDecrypt, errors } from 'jose';
 import { DAY, HOUR } from '../../contract/durations.ts';
 import type { Log } from '../log.ts';
 import type { PageClient, PageTokens } from './provider-client.ts';
@@ -33,7 +34,7 @@ export function cookieName(baseUrl: string): string {
 export interface StoredPageSession {
   /** Derived from the secret, base64url. */
   key: string;
-  /** The tokens, encrypted. */
+  /** The tokens, encrypted (a compact JWE). */
   sealed: string;
   /** Counts the renewals of its tokens. */
   version: number;
@@ -80,6 +81,8 @@ const RENEWAL_TURN_MS = 15_000;
 const RENEWAL_POLL_MS = 100;
 /** How long a session lasts without use where the provider does not say, in milliseconds: 30 days. */
 const UNUSED_SESSION_MS = 30 * DAY;
+/** What an encrypted row may be (RFC 7516): the key that is derived from the secret encrypts it itself. */
+const SEALED_BY = { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] };
 /** How long sessions that have expired are kept, in milliseconds: clocks of replicas differ. */
 const SWEEP_MARGIN = HOUR;
 
@@ -102,23 +105,19 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
   const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
 
-  function seal(secret: SessionSecret, tokens: PageTokens): string {
-    const nonce = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce);
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
-  }
+  const seal = (secret: SessionSecret, tokens: PageTokens): Promise<string> =>
+    new CompactEncrypt(Buffer.from(JSON.stringify(tokens)))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+      .encrypt(derived(secret, 'tokens'));
 
   /** Undefined where the row was changed. */
-  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
+  async function unseal(secret: SessionSecret, sealed: string): Promise<PageTokens | undefined> {
     try {
-      const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
-        authTagLength: 16,
-      }).setAuthTag(bytes.subarray(12, 28));
-      return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString());
-    } catch {
-      return undefined;
+      const { plaintext } = await compactDecrypt(sealed, derived(secret, 'tokens'), SEALED_BY);
+      return JSON.parse(Buffer.from(plaintext).toString());
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined;
+      throw error;
     }
   }
 
@@ -126,7 +125,7 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     secret: SessionSecret,
   ): Promise<{ stored: StoredPageSession; tokens: PageTokens } | undefined> {
     const stored = await store.find(rowOf(secret));
-    const tokens = stored && stored.expiresAt > now() ? unseal(secret, stored.sealed) : undefined;
+    const tokens = stored && stored.expiresAt > now() ? await unseal(secret, stored.sealed) : undefined;
     return stored && tokens && { stored, tokens };
   }
 
@@ -153,7 +152,8 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
       throw error;
     }
     if (!renewed) return store.remove(stored.key);
-    const kept = await store.replace({ ...stored, sealed: seal(secret, renewed), expiresAt: endOf(renewed) });
+    const sealed = await seal(secret, renewed);
+    const kept = await store.replace({ ...stored, sealed, expiresAt: endOf(renewed) });
     // The session was ended meanwhile, and so are the tokens that came after it.
     if (!kept) await client.revoke(renewed);
   }
@@ -163,7 +163,8 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     async start(tokens: PageTokens): Promise<SessionSecret> {
       const random = (): string => randomBytes(32).toString('base64url');
       const secret = { cookie: random(), stored: random() };
-      await store.add({ key: rowOf(secret), sealed: seal(secret, tokens), expiresAt: endOf(tokens) });
+      const sealed = await seal(secret, tokens);
+      await store.add({ key: rowOf(secret), sealed, expiresAt: endOf(tokens) });
       await store.sweep(now() - SWEEP_MARGIN);
       return secret;
     },
