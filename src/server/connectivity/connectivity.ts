@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { Network } from '../../allocator/network.ts';
-import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { ReservationStore } from '../../allocator/store.ts';
 import type { ProtectedResource } from '../../contract/addresses.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { readBody, readUpdateBody } from '../../contract/reservation-request.ts';
@@ -168,7 +168,8 @@ async function deleteAsAdministrator(
   { reservations, allocator, log }: ConnectivityOptions,
 ): Promise<Response> {
   const reason = readReason(request);
-  const found = await anyReservation(id, reservations);
+  const found = await reservations.find(id);
+  if (!found) throw refusalOf([notFoundProblem(id)]);
   const outcome = await allocator.change([{ action: 'delete', found, terms: { by, reason } }]);
   if (!outcome.ok) throw refusalOf([notFoundProblem(id)]);
   const { experiment, createdBy } = found;
@@ -208,13 +209,6 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
     const items = page.map(({ answer }) => answer).join();
     return taggedReply(request, `{"items":[${items}],"nextCursor":${JSON.stringify(nextCursor)}}`);
   });
-}
-
-/** @throws ProblemError 404 */
-async function anyReservation(id: string, reservations: ReservationStore): Promise<ReservationRecord> {
-  const record = await reservations.find(id);
-  if (!record) throw refusalOf([notFoundProblem(id)]);
-  return record;
 }
 
 /** Mounts the questions about links. */

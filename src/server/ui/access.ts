@@ -6,7 +6,6 @@ import { authenticateUser, type ServiceTrust } from '../credentials.ts';
 import { AUTHORIZATION_PATH } from '../identity/attempt-limits.ts';
 import { UI_CLIENT_ID } from '../identity/user-token.ts';
 import type { ServiceAddresses } from '../keys/service-issuer.ts';
-import type { Log } from '../log.ts';
 import type { ApiGroups } from '../routing.ts';
 import { type ForeignIssuers, ISSUER_TIMEOUT, MAX_ISSUER_REPLY, trustedIssuers } from '../trust.ts';
 import { cookiesWork, createLogin } from './login.ts';
@@ -30,7 +29,6 @@ export interface PageAccessOptions {
   askProvider: (request: Request) => Promise<Response>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  log: Log;
 }
 
 /** Where a login to the page goes on: the `redirect_uri` of its client. */
@@ -72,14 +70,14 @@ function ownProvider(issuer: string, askProvider: PageAccessOptions['askProvider
 
 /** The parts that logins to the page need; undefined where there is no client, or browsers would keep no cookie. */
 export function createPageAccess(options: PageAccessOptions): { login: Hono; requests: Hono } | undefined {
-  const { site, addresses, groups, within, trust, store, foreign, now, log } = options;
+  const { site, addresses, groups, within, trust, store, foreign, now } = options;
   if ((foreign && foreign.clientId === undefined) || !cookiesWork(site.baseUrl)) return undefined;
   const provider =
     foreign?.clientId === undefined
       ? ownProvider(addresses.identity, options.askProvider)
       : foreignProvider(foreign.issuers, foreign.clientId, addresses.identity);
   const client = createPageClient({ redirectUri: pageCallback(site.baseUrl), now, ...provider });
-  const sessions = createPageSessions({ store, baseUrl: site.baseUrl, client, now, log });
+  const sessions = createPageSessions({ store, baseUrl: site.baseUrl, client, now });
   const accept = (access: string): Promise<UserClaims> =>
     authenticateUser(
       new Request(site.baseUrl, { headers: { authorization: `Bearer ${access}` } }),

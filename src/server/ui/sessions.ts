@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parse as parseCookie } from 'hono/utils/cookie';
 import { CompactEncrypt, compactDecrypt, errors } from 'jose';
 import { DAY, HOUR } from '../../contract/durations.ts';
-import type { Log } from '../log.ts';
 import type { PageClient, PageTokens } from './provider-client.ts';
 
 /**
@@ -67,14 +66,13 @@ export interface PageSessionsOptions {
   client: Pick<PageClient, 'refresh' | 'revoke'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  log: Log;
 }
 
 /** The sessions of the page, by the secrets that browsers have. */
 export type PageSessions = ReturnType<typeof createPageSessions>;
 
 /** How long an access token must still be valid when it is used, in milliseconds. */
-const TOKEN_MARGIN_MS = 30_000;
+const TOKEN_MARGIN_MS = 5000;
 /** How long a replica waits for another that has set about renewing a token before it does so itself, in milliseconds. */
 const RENEWAL_TURN_MS = 15_000;
 /** How often it looks meanwhile, in milliseconds. */
@@ -91,7 +89,7 @@ const SWEEP_MARGIN = HOUR;
  * in the database are derived from both (HKDF, RFC 5869). So neither a cookie nor a copy of the database opens a session, and
  * a session ends on every replica when its row is removed.
  */
-export function createPageSessions({ store, baseUrl, client, now, log }: PageSessionsOptions) {
+export function createPageSessions({ store, baseUrl, client, now }: PageSessionsOptions) {
   const name = cookieName(baseUrl);
 
   /** The secret of a request, any texts; undefined where a half is missing. */
@@ -180,21 +178,8 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
       const found = secret && (await read(secret));
       if (!found) return undefined;
       const { stored, tokens } = found;
-      const isUsable = tokens.access !== refused && tokens.expiresAt > now();
-      // At most half of the token's lifetime: else each request would renew a short-lived one.
-      const margin = Math.min(TOKEN_MARGIN_MS, (tokens.expiresAt - tokens.issuedAt) / 2);
-      const isDue = tokens.refresh !== undefined && tokens.expiresAt - now() < margin;
-      if (isUsable && !isDue) return tokens;
-      try {
-        await renew(secret, stored, tokens);
-      } catch (error) {
-        log('error', 'page_tokens_not_renewed', {
-          why: error instanceof Error ? error.message : String(error),
-        });
-        // It is renewed early: while the provider is away, the token is used to its end.
-        if (isUsable) return tokens;
-        throw error;
-      }
+      if (tokens.access !== refused && tokens.expiresAt - now() > TOKEN_MARGIN_MS) return tokens;
+      await renew(secret, stored, tokens);
       return (await read(secret))?.tokens;
     },
 

@@ -219,9 +219,9 @@ describe('the page of a server that trusts an identity provider not built like o
     const fetched = portalAsked.filter((each) => each.startsWith('application/jwt '));
     expect(fetched).toEqual([`application/jwt ${EXPERIMENTS}${IDS.experiment}`]);
     // Its access token is renewed there, with the refresh token that it gave at first.
-    moveTo(280_000);
+    moveTo(296_000);
     expect((await send('GET', '/ui/api/links')).status).toBe(200);
-    moveTo(560_000);
+    moveTo(592_000);
     expect((await send('GET', '/ui/api/links')).status).toBe(200);
     expect((await send('POST', '/ui/logout', ours)).status).toBe(204);
     expect(asked.map(({ form }) => form.get('grant_type') ?? form.get('token'))).toEqual([
