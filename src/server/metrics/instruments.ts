@@ -1,6 +1,3 @@
-/** An instrument's name and help text; see {@link Family}. */
-type Described = Pick<Family, 'name' | 'help'>;
-
 /** The values of one instrument, by their labels, which are always given in one order. */
 class Series<Value> extends Map<string, { labels: Labels; value: Value }> {
   readonly #initial: () => Value;
@@ -20,14 +17,20 @@ class Series<Value> extends Map<string, { labels: Labels; value: Value }> {
   }
 }
 
-/** A number that only grows until the process ends. With the type `gauge` it also falls. */
+/** A family of single numbers. One whose name ends in `_total` only grows until the process ends. */
+export function familyOf(name: string, help: string, samples: Family['samples']): Family {
+  return { name, help, type: name.endsWith('_total') ? 'counter' : 'gauge', samples };
+}
+
+/** A number to which is added; see {@link familyOf}. */
 export class Counter {
-  readonly #described: Pick<Family, 'name' | 'help' | 'type'>;
+  readonly #name: string;
+  readonly #help: string;
   readonly #series: Series<number>;
 
   /** @param shown label sets that are shown as 0 before anything happened */
-  constructor(described: Described & { type?: 'counter' | 'gauge' }, shown: readonly Labels[] = []) {
-    this.#described = { type: 'counter', ...described };
+  constructor(name: string, help: string, shown: readonly Labels[] = []) {
+    [this.#name, this.#help] = [name, help];
     this.#series = new Series(() => 0, shown);
   }
 
@@ -36,13 +39,14 @@ export class Counter {
   }
 
   family(): Family {
-    return { ...this.#described, samples: [...this.#series.values()] };
+    return familyOf(this.#name, this.#help, [...this.#series.values()]);
   }
 }
 
 /** Counts values by size: for each bound, how many values were at most that large. */
 export class Histogram {
-  readonly #described: Described;
+  readonly #name: string;
+  readonly #help: string;
   readonly #bounds: readonly number[];
   readonly #series: Series<{ counts: number[]; sum: number }>;
 
@@ -50,8 +54,8 @@ export class Histogram {
    * @param bounds in rising order; values above the last one are counted too
    * @param shown as for {@link Counter}
    */
-  constructor(described: Described, bounds: readonly number[], shown: readonly Labels[] = []) {
-    this.#described = described;
+  constructor(name: string, help: string, bounds: readonly number[], shown: readonly Labels[] = []) {
+    [this.#name, this.#help] = [name, help];
     this.#bounds = [...bounds, Number.POSITIVE_INFINITY];
     this.#series = new Series(() => ({ counts: this.#bounds.map(() => 0), sum: 0 }), shown);
   }
@@ -72,7 +76,7 @@ export class Histogram {
       });
       return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }];
     });
-    return { ...this.#described, type: 'histogram', samples };
+    return { name: this.#name, help: this.#help, type: 'histogram', samples };
   }
 }
 

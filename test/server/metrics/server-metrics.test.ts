@@ -219,7 +219,7 @@ test('a database that is away is counted, whichever way the request came', async
 const name = 'slices_conn_things_total';
 
 test('parses the example', () => {
-  const things = new Counter({ name, help: 'Things, of\nall \\ kinds "and" more.' });
+  const things = new Counter(name, 'Things, of\nall \\ kinds "and" more.');
   things.add({ kind: 'a "b"\\\n' }, 3);
   expect(expositionText([things.family()])).toBe(
     [
@@ -235,7 +235,7 @@ test('any text in a label or in the help can be read back (property)', () => {
   const text = fc.oneof(anyText(), fc.string({ unit: fc.constantFrom('\\', '"', '\n', 'n', ' ') }));
   fc.assert(
     fc.property(text, text, text, (help, one, other) => {
-      const things = new Counter({ name, help });
+      const things = new Counter(name, help);
       things.add({ one, other });
       const found = parseExposition(expositionText([things.family()]));
       expect(found.get(name)).toEqual({
@@ -250,7 +250,7 @@ test('any text in a label or in the help can be read back (property)', () => {
 test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])(
   '%d can be read back',
   (value) => {
-    const gauge = new Counter({ name: 'a_gauge', help: '', type: 'gauge' });
+    const gauge = new Counter('a_gauge', '');
     gauge.add({}, value);
     expect(sampleOf(parseExposition(expositionText([gauge.family()])), 'a_gauge')).toBe(value);
   },
@@ -258,7 +258,7 @@ test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEG
 
 describe('a counter', () => {
   test('keeps label sets apart', () => {
-    const things = new Counter({ name, help: '' }, [{ kind: 'shown' }]);
+    const things = new Counter(name, '', [{ kind: 'shown' }]);
     things.add({ kind: 'a', size: 'b' });
     things.add({ kind: 'a', size: 'b' });
     things.add({ kind: 'a b' });
@@ -271,7 +271,7 @@ describe('a counter', () => {
 
 describe('a histogram', () => {
   test('counts each value in every bucket whose bound is not smaller', () => {
-    const sizes = new Histogram({ name: 'sizes', help: '' }, [1, 2, 4]);
+    const sizes = new Histogram('sizes', '', [1, 2, 4]);
     for (const size of [1, 2, 2, 3, 4, 5]) sizes.observe(size);
     const found = parseExposition(expositionText([sizes.family()]));
     const buckets = ['1', '2', '4', '+Inf'].map((le) => sampleOf(found, 'sizes_bucket', { le }));
