@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { keptPromises } from '../once-in.ts';
-import { type Html, pathOf, type Site } from '../ui/page.ts';
+import { documentOf, type Html, pathOf, type Site } from '../ui/page.ts';
 import { type DescriptionOptions, describeServer } from './description.ts';
 import { DOCS_FILES, type DocsFile } from './files.ts';
 
@@ -13,27 +13,21 @@ export interface DocsOptions extends DescriptionOptions {
   readFile: (name: DocsFile) => Promise<Uint8Array | undefined>;
 }
 
-const page = ({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html => html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Connectivity Reservation Service – ${name}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
+function page({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html {
+  return documentOf(
+    `Connectivity Reservation Service – ${name}`,
+    html`<link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
 <link rel="stylesheet" href="${prefix}/api-docs/api-docs.css">
-<link rel="service-desc" type="application/json" href="${prefix}/api-spec">
-</head>
-<body>
+<link rel="service-desc" type="application/json" href="${prefix}/api-spec">`,
+    html`<body>
 <header><p class="brand"><a href="${prefix}/">${name}</a> at ${new URL(baseUrl).host}</p></header>
 <div id="swagger-ui"></div>
 <noscript><p>This page needs JavaScript. The description itself is at <a href="${prefix}/api-spec">api-spec</a>.</p></noscript>
 <script src="${prefix}/api-docs/swagger-ui-bundle.js"></script>
 <script src="${prefix}/api-docs/swagger-initializer.js"></script>
-</body>
-</html>
-`;
+</body>`,
+  );
+}
 
 const DOCS_POLICY = [
   "default-src 'none'",
