@@ -161,7 +161,7 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
         }),
       );
       if (reply.status === 403 && kept) experimentTokens.delete(kept);
-      if (reply.status === 422 && asked.searchParams.get('dry_run') === 'true')
+      if (reply.status === 422 && /^(?:true|1)$/i.test(asked.searchParams.get('dry_run') ?? ''))
         return refusedRehearsal(reply);
       return returned(
         reply.headers.get('content-type') === EVENT_STREAM_TYPE

@@ -57,6 +57,11 @@ describe('login, book, extend, delete, logout', () => {
     }
   });
 
+  test('a list in a query is passed on', async () => {
+    const path = '/api/links/use?points=1&link=be-gent1,pl-poznan1&link=be-gent1,fr-lille';
+    expect(JSON.parse((await asPage(lead, 'GET', path)).text).items).toHaveLength(2);
+  });
+
   test('a token that comes from outside is not passed on', async () => {
     const headers = { authorization: 'Bearer made.up.token', 'slices-experiment-token': 'made.up.token' };
     expect((await asPage(lead, 'GET', '/api/links', { headers })).status).toBe(200);
