@@ -270,37 +270,35 @@ describe('row 41: slow clients', () => {
   });
 });
 
-describe('row 41: many connections', () => {
-  test.each<[string, Partial<Limits>, Certificate?]>([
-    ['in all', { connections: 10, refusedConnections: 1 }],
-    ['in all over TLS', { connections: 10, refusedConnections: 1 }, CERTIFICATE],
-    ['row 48: of one address', { perAddress: 10 }],
-    ['row 48: of one address over TLS', { perAddress: 10 }, CERTIFICATE],
-  ])(
-    '%s: connections above the limit get 503, further ones are closed, and there is room again later',
-    async (_, limits, certificate) => {
-      const { port } = await opened(limits, greeting, certificate);
-      const reach = async () => (certificate ? follow(await dialSecurely(port)) : dial(port));
-      const served: Client[] = [];
-      for (let made = 0; made < 10; made += 1) served.push(await reach());
-      const crowded = await reach();
-      crowded.socket.write(`${upload(100_000)}${'a'.repeat(100_000)}`);
-      const dropped = follow(connect(port, '127.0.0.1'));
-      expect(await dropped.closed).toBe('');
-      const reply = await crowded.closed;
-      expect(reply).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5\r\n/i);
-      expect(problemIn(reply)).toMatchObject({ code: 'unavailable' });
-      for (const { socket } of served) socket.write(get());
-      await vi.waitUntil(() => served.every(({ replies }) => replies() === 1), PATIENCE);
-      served[0]?.socket.destroy();
-      await vi.waitUntil(async () => {
-        const next = await reach();
-        next.socket.write(get('Connection: close'));
-        return (await next.closed).startsWith('HTTP/1.1 200 ');
-      }, PATIENCE);
-    },
-  );
-});
+test.each<[string, Partial<Limits>, Certificate?]>([
+  ['in all', { connections: 10, refusedConnections: 1 }],
+  ['in all over TLS', { connections: 10, refusedConnections: 1 }, CERTIFICATE],
+  ['row 48: of one address', { perAddress: 10 }],
+  ['row 48: of one address over TLS', { perAddress: 10 }, CERTIFICATE],
+])(
+  'row 41: many connections: %s: connections above the limit get 503, further ones are closed, and there is room again later',
+  async (_, limits, certificate) => {
+    const { port } = await opened(limits, greeting, certificate);
+    const reach = async () => (certificate ? follow(await dialSecurely(port)) : dial(port));
+    const served: Client[] = [];
+    for (let made = 0; made < 10; made += 1) served.push(await reach());
+    const crowded = await reach();
+    crowded.socket.write(`${upload(100_000)}${'a'.repeat(100_000)}`);
+    const dropped = follow(connect(port, '127.0.0.1'));
+    expect(await dropped.closed).toBe('');
+    const reply = await crowded.closed;
+    expect(reply).toMatch(/^HTTP\/1\.1 503 [\s\S]*retry-after: 5\r\n/i);
+    expect(problemIn(reply)).toMatchObject({ code: 'unavailable' });
+    for (const { socket } of served) socket.write(get());
+    await vi.waitUntil(() => served.every(({ replies }) => replies() === 1), PATIENCE);
+    served[0]?.socket.destroy();
+    await vi.waitUntil(async () => {
+      const next = await reach();
+      next.socket.write(get('Connection: close'));
+      return (await next.closed).startsWith('HTTP/1.1 200 ');
+    }, PATIENCE);
+  },
+);
 
 // On other platforms loopback is one address.
 describe.runIf(process.platform === 'linux')('row 48: one address', () => {

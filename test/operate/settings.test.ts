@@ -109,24 +109,22 @@ const HTTP = /plain http/;
 const NAME = /--base-url URL/;
 const AUDIENCE = /--audience AUDIENCE/;
 
-describe('row 42: on this machine alone all settings are accepted', () => {
-  test.each([
-    '',
-    '--memory --auto-approve lead',
-    '--host localhost',
-    '--host ::1',
-    '--host 127.8.9.10',
-    '--host ::ffff:127.0.0.1',
-    '--host conn.localhost',
-    '--base-url http://conn.localhost:4281/net',
-    TRUST,
-    ISSUER,
-    `${TLS} --memory`,
-  ])('%s', async (line) => {
-    const { options } = await typed(line);
-    if (!options) throw new Error('refused');
-    expect(allowedDangers({ ...options, insecureBuiltInUsers: true, insecureHttp: true })).toEqual([]);
-  });
+test.each([
+  '',
+  '--memory --auto-approve lead',
+  '--host localhost',
+  '--host ::1',
+  '--host 127.8.9.10',
+  '--host ::ffff:127.0.0.1',
+  '--host conn.localhost',
+  '--base-url http://conn.localhost:4281/net',
+  TRUST,
+  ISSUER,
+  `${TLS} --memory`,
+])('row 42: on this machine alone all settings are accepted: %s', async (line) => {
+  const { options } = await typed(line);
+  if (!options) throw new Error('refused');
+  expect(allowedDangers({ ...options, insecureBuiltInUsers: true, insecureHttp: true })).toEqual([]);
 });
 
 describe('row 42: a server that others can reach needs users, a stored key, TLS and a name', () => {
@@ -186,26 +184,24 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
   });
 });
 
-describe('the next step is the typed command, with other flags', () => {
-  test.each([
-    ['--host 0.0.0.0 --memory', '--host 127.0.0.1 --memory'],
-    ['--base-url http://a.example.org --auto-approve lead', '--auto-approve lead --host 127.0.0.1'],
-    [
-      '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x',
-      '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
-    ],
-    [
-      "--behind-proxy --base-url https://a.example.org --data 'my data' --directory a.json",
-      "--behind-proxy --base-url https://a.example.org --data 'my data' --audience https://a.example.org --trust https://login.example.org",
-    ],
-    [
-      '--memory --host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org',
-      '--host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org --base-url https://slices.example.org',
-    ],
-  ])('%s', async (line, advised) => {
-    const { error } = await typed(`--name 'my lab' ${line}`);
-    expect(error.fix).toBe(`slices-conn serve --json --name 'my lab' ${advised}`);
-  });
+test.each([
+  ['--host 0.0.0.0 --memory', '--host 127.0.0.1 --memory'],
+  ['--base-url http://a.example.org --auto-approve lead', '--auto-approve lead --host 127.0.0.1'],
+  [
+    '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x',
+    '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
+  ],
+  [
+    "--behind-proxy --base-url https://a.example.org --data 'my data' --directory a.json",
+    "--behind-proxy --base-url https://a.example.org --data 'my data' --audience https://a.example.org --trust https://login.example.org",
+  ],
+  [
+    '--memory --host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org',
+    '--host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org --base-url https://slices.example.org',
+  ],
+])('the next step is the typed command, with other flags: %s', async (line, advised) => {
+  const { error } = await typed(`--name 'my lab' ${line}`);
+  expect(error.fix).toBe(`slices-conn serve --json --name 'my lab' ${advised}`);
 });
 
 const place = { defaultFolder: tmpdir(), now: Date.now, random: Math.random, write: () => undefined };

@@ -217,14 +217,15 @@ describe('every error of a body is told at once', () => {
   });
 });
 
-describe('row 36: deep nesting is as wrong as one array', () => {
-  test.each(Object.entries(MEMBERS))('%s: %s', async (member, expected) => {
+test.each(Object.entries(MEMBERS))(
+  'row 36: deep nesting is as wrong as one array: %s: %s',
+  async (member, expected) => {
     expect(await leavesNothing(() => lead.update(booked.id, `{"${member}":${deepest}}`))).toBe(expected);
     for (const json of [deepest, nested(MAX_NESTING), deepArray]) {
       expect(await leavesNothing(() => lead.book(withRaw(member, json)))).toBe(expected);
     }
-  });
-});
+  },
+);
 
 const { headers: own } = lead;
 const { authorization = '', [EXPERIMENT_TOKEN_HEADER]: experiment = '' } = own;

@@ -96,32 +96,28 @@ describe('projects and experiments', () => {
   });
 });
 
-describe('projects and experiments that are refused', () => {
-  test.each([
-    ["another's project", `${PROJECTS}${other.project}`, '403 wrong_project'],
-    ["another's experiment", `${EXPERIMENTS}${other.experiment}`, '403 wrong_experiment'],
-    ['an unknown experiment', `${EXPERIMENTS}exp_${UNKNOWN}`, '404 not_found'],
-    ['an experiment as a project', `${PROJECTS}${service.experiment}`, '404 not_found'],
-    ['a statement', `${PROJECTS}' OR 1=1 --`, '404 not_found'],
-  ])('%s: %3$s', async (_, address, expected) => {
-    expect(outcome(await lead.send('GET', address))).toBe(expected);
-    expect(outcome(await lead.send('GET', address, { headers: SIGNED }))).toBe(expected);
-  });
+test.each([
+  ["another's project", `${PROJECTS}${other.project}`, '403 wrong_project'],
+  ["another's experiment", `${EXPERIMENTS}${other.experiment}`, '403 wrong_experiment'],
+  ['an unknown experiment', `${EXPERIMENTS}exp_${UNKNOWN}`, '404 not_found'],
+  ['an experiment as a project', `${PROJECTS}${service.experiment}`, '404 not_found'],
+  ['a statement', `${PROJECTS}' OR 1=1 --`, '404 not_found'],
+])('projects and experiments that are refused: %s: %3$s', async (_, address, expected) => {
+  expect(outcome(await lead.send('GET', address))).toBe(expected);
+  expect(outcome(await lead.send('GET', address, { headers: SIGNED }))).toBe(expected);
 });
 
-describe('a token lasts no longer than the user token that it was had with', () => {
-  test.each([
-    ['with 15 minutes left', 45 * MINUTE, 900],
-    ['with a second left', HOUR - SECOND, 1],
-  ])('%s', async (_, later, lifetime) => {
-    const aging = await openService();
-    const caller = await signedIn(aging, 'lead');
-    aging.moveTo(later);
-    for (const address of [`${PROJECTS}${aging.project}`, `${EXPERIMENTS}${aging.experiment}`]) {
-      const { iat = 0, exp = 0 } = decodeJwt((await caller.send('GET', address, { headers: SIGNED })).text);
-      expect([iat, exp - iat]).toEqual([(NOW + later) / SECOND, lifetime]);
-    }
-  });
+test.each([
+  ['with 15 minutes left', 45 * MINUTE, 900],
+  ['with a second left', HOUR - SECOND, 1],
+])('a token lasts no longer than the user token that it was had with, %s', async (_, later, lifetime) => {
+  const aging = await openService();
+  const caller = await signedIn(aging, 'lead');
+  aging.moveTo(later);
+  for (const address of [`${PROJECTS}${aging.project}`, `${EXPERIMENTS}${aging.experiment}`]) {
+    const { iat = 0, exp = 0 } = decodeJwt((await caller.send('GET', address, { headers: SIGNED })).text);
+    expect([iat, exp - iat]).toEqual([(NOW + later) / SECOND, lifetime]);
+  }
 });
 
 /** A good request for an experiment in demo. */
@@ -237,34 +233,32 @@ test('a project has a hundred experiments that live or were made today, also wit
   expect(await make(70, DAY)).toEqual({ '201': 60, '422 experiment_limit_reached': 10 });
 });
 
-describe('a restart', () => {
-  test('prolongs the built-in projects and experiments, with the same ids', async () => {
-    const aging = await openService();
-    const ownExperiment = await aging.newExperiment('own', DAY);
-    const othersBefore = others(aging);
-    aging.moveTo(100 * DAY);
-    await aging.restart();
-    const caller = await signedIn(aging, 'lead');
-    const { projects } = v.parse(ProjectList, (await caller.send('GET', PROJECTS)).body);
-    expect(projects).toMatchObject([{ id: aging.project, created_at: at(0), expires_at: at(465 * DAY) }]);
-    const { experiments } = v.parse(ExperimentList, (await caller.send('GET', EXPERIMENTS)).body);
-    expect(experiments.map(({ id, expires_at }) => [id, expires_at]).toSorted()).toEqual(
-      [
-        [aging.experiment, at(190 * DAY)],
-        [ownExperiment, at(DAY)],
-      ].toSorted(),
-    );
-    const booker = await aging.as('lead');
-    expect(
-      outcome(await booker.book(booking({ start_date: null, end_date: at(101 * DAY) }), 'start_now=true')),
-    ).toBe('201');
-    expect(others(aging)).toEqual(othersBefore);
-    // A clock that went back shortens nothing.
-    aging.moveTo(99 * DAY);
-    await aging.restart();
-    const again = (await (await signedIn(aging, 'lead')).send('GET', PROJECTS)).body;
-    expect(v.parse(ProjectList, again).projects).toMatchObject([{ expires_at: at(465 * DAY) }]);
-  });
+test('a restart prolongs the built-in projects and experiments, with the same ids', async () => {
+  const aging = await openService();
+  const ownExperiment = await aging.newExperiment('own', DAY);
+  const othersBefore = others(aging);
+  aging.moveTo(100 * DAY);
+  await aging.restart();
+  const caller = await signedIn(aging, 'lead');
+  const { projects } = v.parse(ProjectList, (await caller.send('GET', PROJECTS)).body);
+  expect(projects).toMatchObject([{ id: aging.project, created_at: at(0), expires_at: at(465 * DAY) }]);
+  const { experiments } = v.parse(ExperimentList, (await caller.send('GET', EXPERIMENTS)).body);
+  expect(experiments.map(({ id, expires_at }) => [id, expires_at]).toSorted()).toEqual(
+    [
+      [aging.experiment, at(190 * DAY)],
+      [ownExperiment, at(DAY)],
+    ].toSorted(),
+  );
+  const booker = await aging.as('lead');
+  expect(
+    outcome(await booker.book(booking({ start_date: null, end_date: at(101 * DAY) }), 'start_now=true')),
+  ).toBe('201');
+  expect(others(aging)).toEqual(othersBefore);
+  // A clock that went back shortens nothing.
+  aging.moveTo(99 * DAY);
+  await aging.restart();
+  const again = (await (await signedIn(aging, 'lead')).send('GET', PROJECTS)).body;
+  expect(v.parse(ProjectList, again).projects).toMatchObject([{ expires_at: at(465 * DAY) }]);
 });
 
 test('the API groups are settings: other paths, and none at the default ones', async () => {

@@ -131,33 +131,31 @@ describe('aud of a foreign user token', async () => {
   });
 });
 
-describe('rows 25 to 27: the keys of a trusted issuer', () => {
-  test('an issuer that can’t be reached: 503, and one fetch for many tokens; later the copy is used for a day, and the log says so', async () => {
-    const { service, world } = await openTrusting();
-    service.moveTo(-MINUTE);
-    world.away = true;
-    const early = { iat: SECONDS - 90, exp: SECONDS };
-    for (let turn = 0; turn < 50; turn += 1)
-      expect(outcome(await book(service, user(early)))).toBe('503 unavailable');
-    expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
-    world.away = false;
-    service.moveTo(0);
-    expect(outcome(await book(service, user()))).toBe('201');
-    world.away = true;
-    service.moveTo(23 * HOUR);
-    const fresh = { iat: SECONDS + 23 * 3600, exp: SECONDS + 24 * 3600 };
-    const links = (token: string) =>
-      service.send('GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
-    expect(outcome(await links(user(fresh)))).toBe('200');
-    expect(service.log).toContainEqual({
-      level: 'error',
-      event: 'keys_stale',
-      fields: { issuer: LOGIN, ms: 23 * HOUR },
-    });
-    service.moveTo(24 * HOUR + SECOND);
-    const later = { iat: SECONDS + 24 * 3600, exp: SECONDS + 25 * 3600 };
-    expect(outcome(await links(user(later)))).toBe('503 unavailable');
+test('rows 25 to 27: the keys of a trusted issuer: an issuer that can’t be reached: 503, and one fetch for many tokens; later the copy is used for a day, and the log says so', async () => {
+  const { service, world } = await openTrusting();
+  service.moveTo(-MINUTE);
+  world.away = true;
+  const early = { iat: SECONDS - 90, exp: SECONDS };
+  for (let turn = 0; turn < 50; turn += 1)
+    expect(outcome(await book(service, user(early)))).toBe('503 unavailable');
+  expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
+  world.away = false;
+  service.moveTo(0);
+  expect(outcome(await book(service, user()))).toBe('201');
+  world.away = true;
+  service.moveTo(23 * HOUR);
+  const fresh = { iat: SECONDS + 23 * 3600, exp: SECONDS + 24 * 3600 };
+  const links = (token: string) =>
+    service.send('GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
+  expect(outcome(await links(user(fresh)))).toBe('200');
+  expect(service.log).toContainEqual({
+    level: 'error',
+    event: 'keys_stale',
+    fields: { issuer: LOGIN, ms: 23 * HOUR },
   });
+  service.moveTo(24 * HOUR + SECOND);
+  const later = { iat: SECONDS + 24 * 3600, exp: SECONDS + 25 * 3600 };
+  expect(outcome(await links(user(later)))).toBe('503 unavailable');
 });
 
 describe('options that are refused', () => {
@@ -178,25 +176,23 @@ describe('options that are refused', () => {
   });
 });
 
-describe('the addresses in refusals', () => {
-  test.each<[string, Partial<ForeignIssuers>, string, string]>([
-    ['one issuer is both', { issuers: [PORTAL] }, PORTAL, PORTAL],
-    ['the first logs in, the last is the portal', {}, 'https://login.example.org/realms/slices', PORTAL],
-    [
-      'or what is said',
-      { authUrl: 'https://a.example.org/', portalUrl: 'https://b.example.org/x/' },
-      'https://a.example.org',
-      'https://b.example.org/x',
-    ],
-  ])('%s', async (_, changes, identity, portal) => {
-    const { service } = await openTrusting(changes);
-    for (const [address, where] of [
-      ['/auth', identity],
-      ['/portal', portal],
-    ]) {
-      expect(problemIn(await service.send('GET', String(address))).detail[0]?.msg).toContain(` ${where}.`);
-    }
-  });
+test.each<[string, Partial<ForeignIssuers>, string, string]>([
+  ['one issuer is both', { issuers: [PORTAL] }, PORTAL, PORTAL],
+  ['the first logs in, the last is the portal', {}, 'https://login.example.org/realms/slices', PORTAL],
+  [
+    'or what is said',
+    { authUrl: 'https://a.example.org/', portalUrl: 'https://b.example.org/x/' },
+    'https://a.example.org',
+    'https://b.example.org/x',
+  ],
+])('the addresses in refusals: %s', async (_, changes, identity, portal) => {
+  const { service } = await openTrusting(changes);
+  for (const [address, where] of [
+    ['/auth', identity],
+    ['/portal', portal],
+  ]) {
+    expect(problemIn(await service.send('GET', String(address))).detail[0]?.msg).toContain(` ${where}.`);
+  }
 });
 
 const experimentOfLogin = (changes: object = {}) => experiment({ iss: LOGIN, ...changes }, loginKey);

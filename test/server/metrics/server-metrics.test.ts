@@ -256,27 +256,23 @@ test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEG
   },
 );
 
-describe('a counter', () => {
-  test('keeps label sets apart', () => {
-    const things = new Counter(name, '', [{ kind: 'shown' }]);
-    things.add({ kind: 'a', size: 'b' });
-    things.add({ kind: 'a', size: 'b' });
-    things.add({ kind: 'a b' });
-    const found = parseExposition(expositionText([things.family()]));
-    expect(sampleOf(found, name, { kind: 'shown' })).toBe(0);
-    expect(sampleOf(found, name, { kind: 'a', size: 'b' })).toBe(2);
-    expect(sampleOf(found, name, { kind: 'a b' })).toBe(1);
-  });
+test('a counter keeps label sets apart', () => {
+  const things = new Counter(name, '', [{ kind: 'shown' }]);
+  things.add({ kind: 'a', size: 'b' });
+  things.add({ kind: 'a', size: 'b' });
+  things.add({ kind: 'a b' });
+  const found = parseExposition(expositionText([things.family()]));
+  expect(sampleOf(found, name, { kind: 'shown' })).toBe(0);
+  expect(sampleOf(found, name, { kind: 'a', size: 'b' })).toBe(2);
+  expect(sampleOf(found, name, { kind: 'a b' })).toBe(1);
 });
 
-describe('a histogram', () => {
-  test('counts each value in every bucket whose bound is not smaller', () => {
-    const sizes = new Histogram('sizes', '', [1, 2, 4]);
-    for (const size of [1, 2, 2, 3, 4, 5]) sizes.observe(size);
-    const found = parseExposition(expositionText([sizes.family()]));
-    const buckets = ['1', '2', '4', '+Inf'].map((le) => sampleOf(found, 'sizes_bucket', { le }));
-    expect(buckets).toEqual([1, 3, 5, 6]);
-    expect(sampleOf(found, 'sizes_sum')).toBe(17);
-    expect(sampleOf(found, 'sizes_count')).toBe(6);
-  });
+test('a histogram counts each value in every bucket whose bound is not smaller', () => {
+  const sizes = new Histogram('sizes', '', [1, 2, 4]);
+  for (const size of [1, 2, 2, 3, 4, 5]) sizes.observe(size);
+  const found = parseExposition(expositionText([sizes.family()]));
+  const buckets = ['1', '2', '4', '+Inf'].map((le) => sampleOf(found, 'sizes_bucket', { le }));
+  expect(buckets).toEqual([1, 3, 5, 6]);
+  expect(sampleOf(found, 'sizes_sum')).toBe(17);
+  expect(sampleOf(found, 'sizes_count')).toBe(6);
 });
