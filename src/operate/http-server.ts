@@ -5,14 +5,16 @@ import {
   type RequestListener,
   type Server,
   type ServerResponse,
+  STATUS_CODES,
 } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import { type AddressInfo, type Socket, Server as TcpServer } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { loopbackAddress } from '../contract/addresses.ts';
 import { type Changes, Failure } from '../contract/failure.ts';
 import { systemReason } from '../contract/foreign-errors.ts';
-import { PROBLEMS, problemBody } from '../contract/problems.ts';
+import { problemBody } from '../contract/problems.ts';
 import { addressBlock, type ClientAddress } from '../server/client-address.ts';
 import { problemHeaders } from '../server/problem-error.ts';
 import type { Certificate } from './certificate.ts';
@@ -36,7 +38,7 @@ export const HTTP_LIMITS = {
     /** All headers of a request together, in bytes. More is 431. */
     maxHeaderSize: 16_384,
   },
-  /** Lines of headers. More is 400: the platform would leave them out. */
+  /** Lines of headers. More is 400. */
   headers: 100,
   /**
    * From the end of a request's headers to the end of its reply, as the client has read it. A reply that goes on, such as a
@@ -69,14 +71,16 @@ const TLS = { minVersion: 'TLSv1.2' } as const;
 
 /** The platform's server, with the limits that it enforces itself. */
 function platformServer(certificate: Certificate | undefined, limits: Limits): Server | SecureServer {
+  // A request without Host gets a refusal with a body, which the platform's own lacks.
+  const options = { ...limits.http, requireHostHeader: false };
   const server = certificate
     ? createSecureServer({
-        ...limits.http,
+        ...options,
         ...TLS,
         ...certificate,
         handshakeTimeout: limits.http.headersTimeout,
       })
-    : createServer(limits.http);
+    : createServer(options);
   server.maxConnections = limits.connections + limits.refusedConnections;
   return server;
 }
@@ -116,6 +120,13 @@ export function createHttpServer(
     const ofAddress = forwarded ? 0 : (open.get(addressBlock(socket.remoteAddress ?? '')) ?? 0);
     if (connections.size > limits.connections || ofAddress > limits.perAddress) crowded.add(socket);
   });
+  server.on('clientError', (error, socket) => {
+    const isAnswered = [...underWay].some((response) => response.socket === socket && response.headersSent);
+    // Over https, one that has no end of its handshake can't be answered.
+    const isServed = (sockets as ReadonlySet<Duplex>).has(socket);
+    if (isAnswered || !isServed || !socket.writable) socket.destroy();
+    else refuseUnread(socket, { code: '', reason: '', ...error });
+  });
 
   /** Why a request is not answered at the moment. */
   function crowdFault(request: IncomingMessage, response: ServerResponse): string | undefined {
@@ -129,9 +140,8 @@ export function createHttpServer(
     response.once('error', () => request.socket.destroy());
     if (draining) response.shouldKeepAlive = false;
     const crowd = crowdFault(request, response);
-    if (crowd !== undefined) return refuse(request, response, 'unavailable', crowd);
-    const fault = headFault(request, limits);
-    if (fault !== undefined) return refuse(request, response, 'request_invalid', fault);
+    const fault = crowd === undefined ? headFault(request, limits) : ([503, crowd] as const);
+    if (fault) return refuse(request, response, ...fault);
     underWay.add(response);
     limitExchange(request, response, limits.exchangeTimeout);
     response.once('close', () => {
@@ -142,6 +152,7 @@ export function createHttpServer(
     listener.promise.then((answer) => response.destroyed || answer(request, response));
   };
   server.on('request', take);
+  server.on('checkExpectation', take);
 
   return {
     /** Starts to listen; requests wait until there is a listener. @returns the port @throws the system's error */
@@ -257,14 +268,20 @@ function limitExchange({ socket }: IncomingMessage, response: ServerResponse, mo
   response.once('close', () => clearTimeout(deadline));
 }
 
-/** What is wrong with the headers of a request that the platform takes. */
-function headFault({ headers, rawHeaders }: IncomingMessage, limits: Limits): string | undefined {
-  // Of another coding the platform tells when the request is answered already.
-  const { 'transfer-encoding': coding = 'chunked' } = headers;
-  if (!/^chunked$/i.test(coding)) return 'The server knows no transfer coding but chunked.';
+/** What is wrong with the headers of a request, if anything. */
+function headFault(
+  { headers, httpVersion, rawHeaders }: IncomingMessage,
+  limits: Limits,
+): readonly [status: number, msg: string] | undefined {
+  const { host, expect = '100-continue', 'transfer-encoding': coding = 'chunked' } = headers;
+  if (!/^100-continue$/i.test(expect)) return [417, 'The server can expect nothing but 100-continue.'];
+  if (!/^chunked$/i.test(coding)) return UNKNOWN_CODING;
+  if (host === undefined && httpVersion === '1.1') return [400, 'The request has no Host.'];
   const isTooMany = rawHeaders.length > 2 * limits.headers;
-  return isTooMany ? `The request has more than ${limits.headers} headers.` : undefined;
+  return isTooMany ? [400, `The request has more than ${limits.headers} headers.`] : undefined;
 }
+
+const UNKNOWN_CODING = [501, 'The server knows no transfer coding but chunked.'] as const;
 
 /** How long the rest of a request that was answered or refused is read, in milliseconds. */
 const REST = 500;
@@ -274,15 +291,32 @@ const REST_BYTES = 1_048_576;
 /** How often {@link endSoon} and {@link firstRequestsSent} check, in milliseconds. */
 const CHECK_EVERY = 20;
 
+/** The status and the reason of a request that can't be read, by the platform's reason or code of the error; else 400. */
+const UNREAD: Readonly<Record<string, readonly [status: number, msg: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'The headers are too large.'],
+  'Request has invalid `Transfer-Encoding`': UNKNOWN_CODING,
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not come to its end in time.'],
+};
+
+/** Refuses a request that is not HTTP, or whose end does not come, and closes the connection. */
+function refuseUnread(socket: Duplex, { code, reason }: { code: string; reason: string }): void {
+  const [status, msg] = UNREAD[reason] ?? UNREAD[code] ?? [400, 'The request is not HTTP/1.1.'];
+  const body = JSON.stringify(problemBody([{ code: 'request_invalid', msg }]));
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    ...['Content-Type: application/json', 'Cache-Control: no-store', 'Connection: close'],
+    `Content-Length: ${Buffer.byteLength(body)}`,
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
 /** Refuses a request, and closes the connection. Its rest is read first, within a time, since unread bytes can lose the reply. */
-function refuse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  code: 'unavailable' | 'request_invalid',
-  why: string,
-): void {
-  const msg = code === 'unavailable' ? `${why} Nothing was changed; try again.` : why;
-  response.writeHead(PROBLEMS[code].status, {
+function refuse(request: IncomingMessage, response: ServerResponse, status: number, msg: string): void {
+  const [code, said] =
+    status === 503
+      ? (['unavailable', `${msg} Nothing was changed; try again.`] as const)
+      : (['request_invalid', msg] as const);
+  response.writeHead(status, {
     'content-type': 'application/json',
     connection: 'close',
     ...problemHeaders(code),
@@ -290,7 +324,7 @@ function refuse(
   const answer = (): void => {
     clearTimeout(patience);
     // Its end may come after the answer.
-    if (!response.writableEnded) response.end(JSON.stringify(problemBody([{ code, msg }])));
+    if (!response.writableEnded) response.end(JSON.stringify(problemBody([{ code, msg: said }])));
   };
   const patience = setTimeout(answer, REST);
   request.once('end', answer).once('error', answer).resume();
