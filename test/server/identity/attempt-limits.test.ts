@@ -275,7 +275,7 @@ describe.each(postgres.engines)('two counters on one %s database', (_, newDataba
       guessLimits(`session ${index}`, `2001:db8:1:${third}::${index}`, { ...GUESS_LIMITS, address: 3 });
     expect(await tried(5, guesses(2))).toBe(3);
     expect(await tried(1, guesses(3))).toBe(1);
-    expect(await tried(1300, (index) => endpointLimits('/token', `2001:db8:1:4::${index}`))).toBe(1200);
+    expect(endpointLimits('/token', '2001:db8:1:4::9')).toEqual([['/token 2001:db8:1:4::/64', 1200]]);
     await close();
   });
 
