@@ -9,22 +9,16 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { readInstalled } from './installed-files.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
-import { createEventStreams, type EventStreams } from './server/connectivity/events.ts';
+import { createEventStreams } from './server/connectivity/events.ts';
 import { administratorsNamed, type ServiceTrust } from './server/credentials.ts';
 import { createDocs } from './server/docs/docs.ts';
 import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
-import { createSessions, createUserSessions, type Sessions } from './server/identity/sessions.ts';
+import { createSessions, createUserSessions } from './server/identity/sessions.ts';
 import { createTokenExchange } from './server/identity/token-exchange.ts';
 import { latestExpiry, userClaims } from './server/identity/user-token.ts';
-import type { Service } from './server/keys/key-ring.ts';
-import {
-  addressesBelow,
-  createIssuers,
-  type ServiceAddresses,
-  type ServiceIssuer,
-} from './server/keys/service-issuer.ts';
+import { addressesBelow, createIssuers, type ServiceAddresses } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
@@ -40,9 +34,9 @@ import {
   usersOf,
 } from './server/portal/directory.ts';
 import { createPortal } from './server/portal/portal.ts';
-import { type Users, usersIn } from './server/portal/users.ts';
+import { usersIn } from './server/portal/users.ts';
 import { protectedResource } from './server/protected-resource.ts';
-import { type RouteMounter, routeMounter } from './server/routing.ts';
+import { routeMounter } from './server/routing.ts';
 import { createIdentity, createServices, externalService, type ServicesOptions } from './server/services.ts';
 import {
   type CiOptions,
@@ -54,7 +48,8 @@ import {
   soleIssuer,
   trustedIssuers,
 } from './server/trust.ts';
-import { createPageAccess, foreignPageProvider, pageCallback } from './server/ui/access.ts';
+import { createPageAccess, pageCallback } from './server/ui/access.ts';
+import { pathOf } from './server/ui/page.ts';
 import { createServicePages } from './server/ui/service-pages.ts';
 import { createUi } from './server/ui/ui.ts';
 import { openStores, type Stores } from './store/stores.ts';
@@ -204,132 +199,109 @@ export async function createReferenceServer(given: ReferenceServerOptions = {}):
 }
 
 /** The parts of a server that need no database: the options, checked. */
-type Setup = ReturnType<typeof setUp>;
-
 function setUp(options: ReferenceServerOptions) {
-  const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomBytes } = options;
-  const { log = noLog, trust } = options;
+  const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomBytes, log = noLog } = options;
+  const { trust, ui, autoApprove, directory, metrics, ci } = options;
+  const clientId = ui === false ? undefined : ui?.clientId;
+  if (trust && autoApprove !== undefined) {
+    throw new RangeError('autoApprove lets a built-in user in, and trust has none');
+  }
+  if (trust && ci) throw new RangeError('ci is for an identity provider of its own, and trust names another');
+  if (!trust && clientId !== undefined) {
+    throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
+  }
   const own = addressesBelow(baseUrl);
-  const addresses = trust ? { ...own, ...foreignAddresses(trust) } : own;
+  const addresses: ServiceAddresses = trust ? { ...own, ...foreignAddresses(trust) } : own;
   const { hostname } = new URL(baseUrl);
   const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
-  const trustInForeign = trustInForeignIssuers(options, now, log);
+  const context = { now, log, keySetFailed: metrics?.keySetFailed };
+  const ownRecords = (): InitialDirectory =>
+    directory ? directoryOf(checkDirectory(directory), now(), makeId) : builtInDirectory(now(), makeId);
   return {
     options,
     now,
     log,
     own,
     addresses,
-    /** The path of the base address, without a slash at the end. */
-    prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
-    site: { name: options.name, baseUrl: addresses.connectivity },
+    site: { name: options.name, baseUrl: own.connectivity },
     groups: {
       projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
       experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
     },
     makeId,
+    /** The page's client at the identity provider of `trust`. */
+    clientId,
+    context,
     /** Whether other issuers are trusted. Else the server has users, a portal and an identity provider of its own. */
     usesForeignIssuers: trust !== undefined,
     /** Trust in them, if any. */
-    trustInForeign,
+    trustInForeign:
+      trust && foreignTrust(trust, { ...context, clients: clientId === undefined ? [] : [clientId] }),
     network: createNetwork(options.topology ?? builtInTopology()),
     isAdministrator: administratorsNamed(
       options.administrators ?? [],
       trust ? soleIssuer(trust) : own.identity,
     ),
     /** The records that it starts with; undefined where other issuers are trusted. */
-    initial: trust ? undefined : initialDirectory(options, now, makeId),
+    initial: trust ? undefined : ownRecords(),
   };
 }
 
-function initialDirectory(
-  { directory }: ReferenceServerOptions,
-  now: () => number,
-  makeId: (kind: IdKind) => string,
-): InitialDirectory {
-  return directory ? directoryOf(checkDirectory(directory), now(), makeId) : builtInDirectory(now(), makeId);
-}
+/** All parts of a server that its services share, with the database open. */
+type Parts = Awaited<ReturnType<typeof openParts>>;
 
-/** Trust in the issuers of `trust`; undefined without it. @throws RangeError for options that exclude each other */
-function trustInForeignIssuers(
-  { trust, ui, autoApprove, metrics, ci }: ReferenceServerOptions,
-  now: () => number,
-  log: Log,
-): ServiceTrust | undefined {
-  const clientId = pageClientIdOf({ ui });
-  if (trust && autoApprove !== undefined) {
-    throw new RangeError('autoApprove lets a built-in user in, and trust has none');
-  }
-  if (trust && ci) throw new RangeError('ci is for an identity provider of its own, and trust names another');
-  if (trust) {
-    const clients = clientId === undefined ? [] : [clientId];
-    return foreignTrust(trust, { now, log, clients, keySetFailed: metrics?.keySetFailed });
-  }
-  if (clientId === undefined) return undefined;
-  throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
-}
-
-/** The page's client at the identity provider of `trust`. */
-function pageClientIdOf({ ui }: Pick<ReferenceServerOptions, 'ui'>): string | undefined {
-  return ui === false ? undefined : ui?.clientId;
-}
-
-/** The parts that the services of a server share once its database is open. */
-interface Shared {
-  stores: Stores;
-  issuers: Record<Service, ServiceIssuer>;
-  sessions: Sessions;
-  trust: ServiceTrust;
-  users: Users;
-  /** The identity provider with the key that signs now. */
-  identity: () => Promise<IdentityProvider>;
-  events: EventStreams;
-  allocator: Allocator;
-}
-
-async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
-  const { options, now, log, own, addresses, groups, site, usesForeignIssuers, trustInForeign, initial } =
-    setup;
-  const { metrics, accessTokenTtl } = options;
-  const issuers = await createIssuers(own, {
-    store: stores.keys,
-    now,
-    history: stores.history,
-    log,
-    rotateEvery: options.rotateKeysEvery,
-  });
+async function openParts(setup: ReturnType<typeof setUp>, stores: Stores) {
+  const { options, now, log, own, addresses, groups, network, trustInForeign, initial, makeId } = setup;
+  const { metrics, maxShare, maxLive } = options;
+  const { reservations, history } = stores;
+  const rotateEvery = options.rotateKeysEvery;
+  const issuers = await createIssuers(own, { store: stores.keys, now, history, log, rotateEvery });
   if (initial) await stores.directory.settle(initial);
-  if (options.maxLive !== undefined) await stores.reservations.prepareCounts();
-  metrics?.serve({ prefix: setup.prefix, groups });
+  if (maxLive !== undefined) await reservations.prepareCounts();
   const sessions = createSessions(stores.identityRecords, stores.ciRules, now);
   const trust: ServiceTrust =
     trustInForeign && options.trust
       ? {
           ...trustInForeign,
-          ownership: createOwnership(stores.owners, trustedIssuers(options.trust), stores.history),
+          ownership: createOwnership(stores.owners, trustedIssuers(options.trust), history),
         }
       : {
           ...ownTrust(issuers, addresses.connectivity, now),
           isLive: sessions.isLive,
           leadsOf: stores.directory.leads,
         };
-  const users = await usersIn(stores.directory, initial);
-  const links = setup.network.links.map(({ site1, site2 }) => linkId(site1, site2));
-  const stranded = await stores.reservations.countBeside(links, now());
-  const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
-  const events = createEventStreams({ reservations: stores.reservations, links, trust, now, log });
-  const { network } = setup;
-  const { maxShare, maxLive } = options;
-  const newId = (): string => setup.makeId('reservation');
-  const store = stores.reservations;
-  const observe = metrics?.allocator;
-  const allocator = new Allocator({ network, store, now, newId, observe, maxShare, maxLive });
-  const mount = routeMounter(groups);
-  const health = createHealth({ mount, ping: () => stores.ping(), log });
-  const answer = createServices({
-    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity, events, allocator }, mount),
-    health: health.routes,
+  const links = network.links.map(({ site1, site2 }) => linkId(site1, site2));
+  const allocator = new Allocator({
+    network,
+    store: reservations,
+    now,
+    newId: () => makeId('reservation'),
+    observe: metrics?.allocator,
+    maxShare,
+    maxLive,
   });
+  return {
+    ...setup,
+    stores,
+    issuers,
+    sessions,
+    trust,
+    users: await usersIn(stores.directory, initial),
+    stranded: await reservations.countBeside(links, now()),
+    allocator,
+    events: createEventStreams({ reservations, links, trust, now, log }),
+    mount: routeMounter(groups),
+  };
+}
+
+async function start(setup: ReturnType<typeof setUp>, stores: Stores): Promise<ReferenceServer> {
+  const parts = await openParts(setup, stores);
+  const { options, now, log, addresses, groups, site, users, allocator, events, stranded, initial } = parts;
+  const { metrics } = options;
+  metrics?.serve({ prefix: pathOf(site), groups });
+  const identity = keptIdentity(parts);
+  const health = createHealth({ mount: parts.mount, ping: () => stores.ping(), log });
+  const answer = createServices({ ...servicesOf(parts, identity), health: health.routes });
   return {
     addresses,
     users: initial ? usersOf(initial) : [],
@@ -339,14 +311,13 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
       site,
       fetch: answer,
       clientAddress: options.behindProxy ? forwardedAddress : undefined,
-      identity: usesForeignIssuers ? undefined : identity,
+      identity: parts.usesForeignIssuers ? undefined : identity,
       log,
       metrics,
     }),
     async signIn(user) {
-      const person = await users.named(user);
-      const { connectivity: audience } = addresses;
-      return issuers.identity.issue(userClaims(person, { audience, login: now(), ttl: accessTokenTtl }));
+      const terms = { audience: addresses.connectivity, login: now(), ttl: options.accessTokenTtl };
+      return parts.issuers.identity.issue(userClaims(await users.named(user), terms));
     },
     drain() {
       health.drain();
@@ -363,80 +334,56 @@ async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
 }
 
 function servicesOf(
-  setup: Setup,
-  { stores, issuers, sessions, trust, identity, events, allocator }: Shared,
-  mount: RouteMounter,
+  parts: Parts,
+  identity: () => Promise<IdentityProvider>,
 ): Omit<ServicesOptions, 'health'> {
-  const { options, now, log, addresses, groups, site, usesForeignIssuers, network, makeId, prefix } = setup;
+  const { options, now, log, addresses, site, usesForeignIssuers, stores, issuers, sessions } = parts;
   const { metrics, accessTokenTtl, maxChanges, ui } = options;
-  const { reservations, directory } = stores;
+  const { directory, reservations } = stores;
+  const shared = { ...parts, directory, reservations };
   return {
     site,
-    groups,
+    groups: parts.groups,
     connectivity: createConnectivity({
-      network,
-      allocator,
-      reservations,
+      ...shared,
       issuer: issuers.connectivity,
-      trust,
-      mount,
-      isAdministrator: setup.isAdministrator,
-      resource: protectedResource(addresses, groups, usesForeignIssuers),
+      resource: protectedResource(addresses, parts.groups, usesForeignIssuers),
       maxChanges,
-      events,
-      log,
-      now,
       observe: metrics?.booking,
     }),
     portal: usesForeignIssuers
       ? externalService('portal', addresses.portal)
       : createPortal({
-          directory,
+          ...shared,
           sessions: createUserSessions(sessions.records, now, accessTokenTtl),
           rules: stores.ciRules,
           ciIssuers: options.ci?.issuers ?? {},
           ruleRemoved: sessions.forget,
           issuer: issuers.portal,
-          trust,
-          mount,
-          now,
-          newId: makeId,
+          newId: parts.makeId,
         }),
     identity: usesForeignIssuers
       ? externalService('identity provider', addresses.identity)
       : createIdentity(issuers.identity),
     docs: createDocs({
-      groups,
-      sites: network.sites,
-      usesForeignIssuers,
-      prefix,
-      site,
+      ...shared,
+      sites: parts.network.sites,
       readFile: (name) => readInstalled('api-docs', name),
-      now,
     }),
-    pages: createServicePages({ site, addresses, usesForeignIssuers }),
+    pages: createServicePages(shared),
     ui:
       ui === false
         ? undefined
         : (within) =>
             createUi({
-              site,
-              addresses,
-              usesForeignIssuers,
-              network,
+              ...shared,
               readFile: (name) => readInstalled('ui', name),
               access: createPageAccess({
-                site,
-                addresses,
-                groups,
+                ...shared,
                 within,
-                trust,
                 store: stores.pageSessions,
-                provider: options.trust
-                  ? foreignPageProvider(options.trust, addresses.identity, pageClientIdOf(options))
-                  : { fetch: async (request) => (await identity()).fetch(request) },
-                now,
-                log,
+                foreign: options.trust && { issuers: options.trust, clientId: parts.clientId },
+                askProvider: async (request) => (await identity()).fetch(request),
               }),
             }),
     log,
@@ -445,43 +392,33 @@ function servicesOf(
 }
 
 /**
- * The identity provider, made when it is needed. Its library takes its key when it is created, so another signing key needs
- * another provider. So does another history of the database, which may lack the secrets and the key of the same kid.
+ * The identity provider with the key that signs now, made when it is needed. Its library takes its key when it is created, so
+ * another signing key needs another provider. So does another history of the database, which may lack the secrets and the key of
+ * the same kid.
  */
-function keptIdentity(
-  setup: Setup,
-  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity' | 'events' | 'allocator'>,
-): () => Promise<IdentityProvider> {
-  const { options, now, log, site, addresses } = setup;
+function keptIdentity(parts: Parts): () => Promise<IdentityProvider> {
+  const { options, now, addresses, stores, issuers, sessions, trust, users } = parts;
   const { accessTokenTtl, autoApprove, ci } = options;
+  const shared = { ...parts, records: sessions.records, audience: addresses.connectivity };
   // The issuers' keys are kept when the provider is made anew.
   const exchange =
     ci &&
     createTokenExchange({
+      ...shared,
       issuers: ci.issuers,
-      trust: ciTrust(ci, addresses.identity, { now, log, keySetFailed: options.metrics?.keySetFailed }),
+      trust: ciTrust(ci, addresses.identity, parts.context),
       rules: stores.ciRules,
-      records: sessions.records,
-      audience: addresses.connectivity,
-      users,
       issue: issuers.identity.issue,
-      now,
-      log,
     });
   const open = async (key: PrivateJwk): Promise<IdentityProvider> => {
     const { createIdentityProvider } = await loadIdentityProvider();
     return createIdentityProvider({
+      ...shared,
       issuer: addresses.identity,
-      audience: addresses.connectivity,
       key,
-      records: sessions.records,
       verify: (token) => verifyUserToken(token, trust.user),
-      users,
-      ...(exchange ? { exchange } : {}),
-      ...(options.ui === false ? {} : { pageCallback: pageCallback(addresses.connectivity) }),
-      site,
-      now,
-      log,
+      exchange,
+      pageCallback: options.ui === false ? undefined : pageCallback(addresses.connectivity),
       accessTokenTtl,
       autoApprove: autoApprove === undefined ? undefined : await users.named(autoApprove),
     });

@@ -17,6 +17,8 @@ interface ProblemKind {
   loc?: DetailLocation;
   /** Of requests that create only, or that update only. Default: of both. */
   of?: 'creates' | 'updates';
+  /** Whether a request that has only such problems would be accepted with other dates, which are then looked for. */
+  curable?: true;
   /** The command of this program that helps, without `slices-conn`, where the failure has no better one. */
   command?: string;
 }
@@ -40,16 +42,17 @@ const ROWS = {
   no_route: { ...SITE, of: 'creates' },
   sites_not_connected: SITE,
   date_invalid: { ...DATE, command: 'help times' },
-  date_past: { ...DATE, command: 'help times' },
+  date_past: { ...DATE, curable: true, command: 'help times' },
   period_empty: { ...DATE, command: 'help times' },
-  reservation_started: { ...DATE, of: 'updates', command: 'update --help' },
+  reservation_started: { ...DATE, of: 'updates', curable: true, command: 'update --help' },
   reservation_ended: { ...DATE, of: 'updates', command: 'list' },
-  experiment_ends_first: { ...DATE, command: 'experiment show' },
+  experiment_ends_first: { ...DATE, curable: true, command: 'experiment show' },
   experiment_expired: { ...DATE, command: 'experiment list' },
-  project_ends_first: { ...DATE, command: 'project show' },
+  project_ends_first: { ...DATE, curable: true, command: 'project show' },
   project_expired: DATE,
   bandwidth_invalid: BANDWIDTH,
-  bandwidth_unavailable: { ...BANDWIDTH, command: 'sites' },
+  /** Named beside dates that break a rule, where the link does not have so much. */
+  bandwidth_unavailable: { ...BANDWIDTH, curable: true, command: 'sites' },
   /** A volume's own bandwidth: the most it may use carries less until its end, whatever is free. */
   bandwidth_too_low: { ...BANDWIDTH, of: 'creates' },
   vlans_unavailable: { ...BANDWIDTH, command: 'list' },

@@ -6,12 +6,13 @@ import { addressBlock, type ClientAddress, peerAddress } from './client-address.
 import { isHealthPath } from './health.ts';
 import { isLoginPage, isProviderPath, OAUTH_METADATA_PATH } from './identity/attempt-limits.ts';
 import type { IdentityProvider } from './identity/identity-provider.ts';
-import { type IdentityAnswer, oauthReply } from './identity/provider-endpoints.ts';
+import { oauthReply } from './identity/provider-endpoints.ts';
 import type { Log } from './log.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import { hostUnknown, type ProblemError, problemOf, refusal } from './problem-error.ts';
 import { RateLimit } from './rate-limit.ts';
 import { requestFault } from './request-form.ts';
+import { addressOf } from './request-reading.ts';
 import { problemIn } from './services.ts';
 import { PAGE_HEADERS, pathOf, type Site } from './ui/page.ts';
 import { refusalFor } from './ui/service-pages.ts';
@@ -60,44 +61,46 @@ export function createListener(options: ListenerOptions): RequestListener {
     refusals.count(block);
     if (!isPrompt) await sleep(REFUSAL_DELAY_MS);
   };
+  /** The path below the issuer, where the identity provider answers it. By RFC 8414 §3.1 the issuer's path comes last. */
+  function identityPath(path: string): string | undefined {
+    const isMetadata = path === OAUTH_METADATA_PATH + auth;
+    if (!isMetadata && !path.startsWith(`${auth}/`)) return undefined;
+    const below = isMetadata ? OAUTH_METADATA_PATH : path.slice(auth.length);
+    return isLoginPage(below) || isProviderPath(below) ? below : undefined;
+  }
+
+  /** Answers and logs a request to the identity provider; `fetch` logs all others. Undefined where it has no such page. */
+  async function answerIdentity(
+    below: string,
+    request: Request,
+    incoming: IncomingMessage,
+  ): Promise<Response | undefined> {
+    const began = performance.now();
+    const { method } = request;
+    let reply: Response | undefined;
+    try {
+      reply = await (await identity?.())?.answers[below]?.(request, clientAddress(incoming));
+    } catch (error) {
+      reply = await refusalFor(request, oauthReply(problemOf(error, method, options), PAGE_HEADERS), site);
+    }
+    if (!reply) return undefined;
+    const ms = Math.round(performance.now() - began);
+    log('info', 'request', { method, path: addressOf(request).pathname, status: reply.status, ms });
+    return reply;
+  }
+
   const answer = getRequestListener(
     async (request, { incoming }) => {
+      if (!(incoming instanceof IncomingMessage)) throw new TypeError('the server speaks HTTP/1.1 only');
+      const below = identity && identityPath(addressOf(request).pathname);
+      const reply = below === undefined ? undefined : await answerIdentity(below, request, incoming);
+      if (reply) return reply;
       const response = await fetch(request);
-      if (response.status === 403 && incoming instanceof IncomingMessage && (await isGuess(response))) {
-        await delayRefusal(clientAddress(incoming));
-      }
+      if (response.status === 403 && (await isGuess(response))) await delayRefusal(clientAddress(incoming));
       return response;
     },
     { overrideGlobalObjects: false, hostname: base.host },
   );
-
-  async function answerIdentity(
-    identityAnswer: IdentityAnswer,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<void> {
-    const address = clientAddress(request);
-    const show = getRequestListener((asked) => identityAnswer(asked, address), {
-      overrideGlobalObjects: false,
-      hostname: base.host,
-      errorHandler: (error) =>
-        refusalFor(
-          acceptedBy(request, site),
-          oauthReply(problemOf(error, request.method ?? '', options), PAGE_HEADERS),
-          site,
-        ),
-    });
-    await show(request, response);
-  }
-
-  /** Logs a request to the identity provider; `fetch` logs all others. */
-  function logWhenDone({ method }: IncomingMessage, response: ServerResponse, path: string): void {
-    const began = performance.now();
-    response.once('close', () => {
-      const ms = Math.round(performance.now() - began);
-      log('info', 'request', { method, path, status: response.statusCode, ms });
-    });
-  }
 
   async function route(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const fault = requestFault(request);
@@ -106,21 +109,6 @@ export function createListener(options: ListenerOptions): RequestListener {
     const isOpen = (): boolean => url.startsWith(prefix) && isHealthPath(url.slice(prefix.length));
     if (headers.host?.toLowerCase() !== base.host && !isOpen()) {
       throw hostUnknown(base);
-    }
-    const [path = ''] = url.split('?');
-    // By RFC 8414 §3.1 the issuer's path comes last.
-    const below =
-      path === OAUTH_METADATA_PATH + auth
-        ? OAUTH_METADATA_PATH
-        : path.startsWith(`${auth}/`)
-          ? path.slice(auth.length)
-          : undefined;
-    if (identity && below !== undefined && (isLoginPage(below) || isProviderPath(below))) {
-      const answers = (await identity()).answers[below];
-      if (answers) {
-        logWhenDone(request, response, path);
-        return answerIdentity(answers, request, response);
-      }
     }
     await answer(request, response);
   }

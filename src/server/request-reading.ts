@@ -1,3 +1,4 @@
+import { parseAccept } from 'hono/utils/accept';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
@@ -100,23 +101,17 @@ async function readAtOnce(request: Request, limit: number): Promise<CappedBytes>
   return { bytes, whole: bytes.byteLength <= limit };
 }
 
-/** The media types that a request accepts, with their qualities from 0 to 1 (RFC 9110 §12.5.1). */
-function acceptedTypes(request: Request): ReadonlyMap<string, number> {
-  return new Map(
-    (request.headers.get('accept') ?? '').split(',').map((range): [string, number] => {
-      const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
-      const quality = parameters.find((parameter) => parameter.startsWith('q='));
-      return [type, quality === undefined ? 1 : Number(quality.slice(2))];
-    }),
-  );
+/** The quality that a header such as `Accept` gives to a name, from 0 to 1; 0 where it does not have it (RFC 9110 §12.4.2). */
+function qualityOf(name: string, header: string | null): number {
+  return parseAccept(header ?? '').find(({ type }) => type.toLowerCase() === name)?.q ?? 0;
 }
 
 /** Whether a request names a type, and does not prefer JSON to it. */
 function prefers(request: Request, type: string): boolean {
-  if (request.headers.get('accept') === type) return true;
-  const qualities = acceptedTypes(request);
-  const quality = qualities.get(type) ?? 0;
-  return quality > 0 && quality >= (qualities.get('application/json') ?? 0);
+  const accept = request.headers.get('accept');
+  if (accept === type) return true;
+  const quality = qualityOf(type, accept);
+  return quality > 0 && quality >= qualityOf('application/json', accept);
 }
 
 /**
@@ -134,10 +129,5 @@ export function acceptsHtml(request: Request): boolean {
 
 /** Whether `Accept-Encoding` takes a coding; browsers take Brotli (`br`, RFC 7932) over TLS and from this machine only. */
 export function takes(coding: 'br' | 'gzip', request: Request): boolean {
-  return CODINGS[coding].test(request.headers.get('accept-encoding') ?? '');
+  return qualityOf(coding, request.headers.get('accept-encoding')) > 0;
 }
-
-const CODINGS = {
-  br: /\bbr\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
-  gzip: /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/,
-};

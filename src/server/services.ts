@@ -65,17 +65,16 @@ export function createServices(options: ServicesOptions): (request: Request) => 
       context.header('access-control-allow-origin', '*');
     }
   });
+  const at = prefix === '' ? '/' : prefix;
   if (ui)
     app.route(
-      prefix === '' ? '/' : prefix,
+      at,
       ui(async (request) => app.fetch(request)),
     );
-  app.route(prefix === '' ? '/' : prefix, pages);
+  app.route(at, pages);
   app.route(`${prefix}/portal`, portal);
   app.route(`${prefix}/auth`, identity);
-  app.route(prefix === '' ? '/' : prefix, docs);
-  app.route(prefix === '' ? '/' : prefix, health);
-  app.route(prefix === '' ? '/' : prefix, connectivity);
+  for (const part of [docs, health, connectivity]) app.route(at, part);
   app.notFound(({ req }) => {
     const { pathname } = addressOf(req.raw);
     const isBelow = pathname.startsWith(prefix);

@@ -1,7 +1,16 @@
+import { tmpdir } from 'node:os';
 import { Option } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { Failure } from '../../src/contract/failure.ts';
-import { SERVER_OPTIONS, type ServeOptions } from '../../src/operate/options.ts';
+import { readServerAudit } from '../../src/operate/audit.ts';
+import {
+  type AuditOptions,
+  type RotateKeysOptions,
+  SERVER_OPTIONS,
+  type ServeOptions,
+} from '../../src/operate/options.ts';
+import { rotateKeys } from '../../src/operate/rotate-keys.ts';
+import { serve } from '../../src/operate/serve.ts';
 import { allowedDangers, checkSettings } from '../../src/operate/settings.ts';
 import { commandWorld, NO_SERVICE, serverCommands } from '../fixtures/command-world.ts';
 
@@ -111,26 +120,24 @@ const HTTP = /plain http/;
 const NAME = /--base-url URL/;
 const AUDIENCE = /--audience AUDIENCE/;
 
-describe('row 42: on this machine alone all settings are accepted', () => {
-  test.each([
-    '',
-    '--memory --auto-approve lead',
-    '--host localhost',
-    '--host ::1',
-    '--port 9464 --metrics 9465',
-    '--host 127.0.0.2 --port 9464 --metrics 9464',
-    '--host 127.8.9.10',
-    '--host ::ffff:127.0.0.1',
-    '--host conn.localhost',
-    '--base-url http://conn.localhost:4281/net',
-    TRUST,
-    ISSUER,
-    `${TLS} --memory`,
-  ])('%s', async (line) => {
-    const { options } = await typed(line);
-    if (!options) throw new Error('refused');
-    expect(allowedDangers({ ...options, insecureBuiltInUsers: true, insecureHttp: true })).toEqual([]);
-  });
+test.each([
+  '',
+  '--memory --auto-approve lead',
+  '--host localhost',
+  '--host ::1',
+  '--port 9464 --metrics 9465',
+  '--host 127.0.0.2 --port 9464 --metrics 9464',
+  '--host 127.8.9.10',
+  '--host ::ffff:127.0.0.1',
+  '--host conn.localhost',
+  '--base-url http://conn.localhost:4281/net',
+  TRUST,
+  ISSUER,
+  `${TLS} --memory`,
+])('row 42: on this machine alone all settings are accepted: %s', async (line) => {
+  const { options } = await typed(line);
+  if (!options) throw new Error('refused');
+  expect(allowedDangers({ ...options, insecureBuiltInUsers: true, insecureHttp: true })).toEqual([]);
 });
 
 describe('row 42: a server that others can reach needs users, a stored key, TLS and a name', () => {
@@ -190,24 +197,74 @@ describe('row 42: a server that others can reach needs users, a stored key, TLS 
   });
 });
 
-describe('the next step is the typed command, with other flags', () => {
-  test.each([
-    ['--host 0.0.0.0 --memory', '--host 127.0.0.1 --memory'],
-    ['--base-url http://a.example.org --auto-approve lead', '--auto-approve lead --host 127.0.0.1'],
-    [
-      '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x',
-      '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
-    ],
-    [
-      "--behind-proxy --base-url https://a.example.org --data 'my data' --directory a.json",
-      "--behind-proxy --base-url https://a.example.org --data 'my data' --audience https://a.example.org --trust https://login.example.org",
-    ],
-    [
-      '--memory --host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org',
-      '--host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org --base-url https://slices.example.org',
-    ],
-  ])('%s', async (line, advised) => {
-    const { error } = await typed(`--name 'my lab' ${line}`);
-    expect(error.fix).toBe(`slices-conn serve --json --name 'my lab' ${advised}`);
+test.each([
+  ['--host 0.0.0.0 --memory', '--host 127.0.0.1 --memory'],
+  ['--base-url http://a.example.org --auto-approve lead', '--auto-approve lead --host 127.0.0.1'],
+  [
+    '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x',
+    '--trust https://login.example.org=user,experiment --host 192.0.2.1 --max-live 3 --audience x --base-url https://slices.example.org --tls-cert cert.pem --tls-key key.pem',
+  ],
+  [
+    "--behind-proxy --base-url https://a.example.org --data 'my data' --directory a.json",
+    "--behind-proxy --base-url https://a.example.org --data 'my data' --audience https://a.example.org --trust https://login.example.org",
+  ],
+  [
+    '--memory --host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org',
+    '--host :: --tls-cert c --tls-key k --any-audience --trust https://login.example.org --base-url https://slices.example.org',
+  ],
+])('the next step is the typed command, with other flags: %s', async (line, advised) => {
+  const { error } = await typed(`--name 'my lab' ${line}`);
+  expect(error.fix).toBe(`slices-conn serve --json --name 'my lab' ${advised}`);
+});
+
+const place = { defaultFolder: tmpdir(), now: Date.now, random: Math.random, write: () => undefined };
+/** The real commands; no address here gets as far as a database. */
+const server = serverCommands({
+  serve: (options: ServeOptions) => serve(options, place),
+  rotateKeys: (options: RotateKeysOptions, confirm) => rotateKeys(options, { ...place, confirm }),
+  readAudit: (options: AuditOptions, take) => readServerAudit(options, tmpdir(), take),
+});
+const world = () => commandWorld(NO_SERVICE, { server, stopSignal: () => new Promise(() => undefined) });
+
+describe('row 52: a password in the address of a database', () => {
+  const COMMANDS = [
+    ['serve'],
+    ['serve', 'audit'],
+    ['serve', 'rotate-keys'],
+    ['serve', 'rotate-keys', '--retire-now'],
+    ['serve', 'backup', 'copy.sqlite'],
+  ];
+  const ADDRESSES = [
+    'postgres://someone:hunter2@db.example.org/slices',
+    'postgresql://:hunter2@127.0.0.1/slices',
+    'postgres://someone@db.example.org/slices?password=hunter2',
+    'postgres://someone:hunter2@slices?service=%',
+    'mysql://someone:hunter2@db.example.org/slices',
+    'host=db.example.org password=hunter2',
+  ];
+  const cases = COMMANDS.flatMap((command) =>
+    ADDRESSES.map((address) => [command.join(' '), address] as const),
+  );
+
+  test.each(cases)(
+    '%s --database %s: exit 2 before anything is opened, and the password is not printed',
+    async (command, address) => {
+      const { run } = world();
+      for (const format of [[], ['--json']]) {
+        const { exitCode, stdout, stderr } = await run(
+          ...command.split(' '),
+          '--database',
+          address,
+          ...format,
+        );
+        expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+        expect(stderr).not.toContain('hunter2');
+      }
+    },
+  );
+
+  test.each(ADDRESSES.slice(0, 3))('%s: the refusal says where a password can be given', async (address) => {
+    const { stderr } = await world().run('serve', '--database', address);
+    for (const place of ['PGPASSWORD', 'PGPASSFILE']) expect(stderr).toContain(place);
   });
 });

@@ -12,7 +12,6 @@ function docsOf(readFile: () => Promise<Uint8Array>) {
   const groups = { projects: 'projects', experiments: 'experiments' };
   return createDocs({
     groups,
-    prefix: '',
     sites: [],
     usesForeignIssuers: false,
     site,

@@ -1,11 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { MAX_NESTING } from '../../src/contract/json.ts';
 import { MAX_TOKENS } from '../../src/contract/reservation.ts';
-import { MAX_BODY } from '../../src/server/request-reading.ts';
+import { EXPERIMENT_TOKEN_HEADER, ROUTES, type Route, type RouteName } from '../../src/contract/routes.ts';
+import { MAX_BODY, MAX_FORM } from '../../src/server/request-reading.ts';
+import { FORM_TYPE, PAGE, send, sendRaw, startIdentity } from '../fixtures/identity.ts';
 import {
+  addressOf,
   at,
   booking,
   DAY,
+  EXPERIMENTS,
   HOUR,
   openWithLead,
   outcome,
@@ -213,11 +217,143 @@ describe('every error of a body is told at once', () => {
   });
 });
 
-describe('row 36: deep nesting is as wrong as one array', () => {
-  test.each(Object.entries(MEMBERS))('%s: %s', async (member, expected) => {
+test.each(Object.entries(MEMBERS))(
+  'row 36: deep nesting is as wrong as one array: %s: %s',
+  async (member, expected) => {
     expect(await leavesNothing(() => lead.update(booked.id, `{"${member}":${deepest}}`))).toBe(expected);
     for (const json of [deepest, nested(MAX_NESTING), deepArray]) {
       expect(await leavesNothing(() => lead.book(withRaw(member, json)))).toBe(expected);
     }
+  },
+);
+
+const { headers: own } = lead;
+const { authorization = '', [EXPERIMENT_TOKEN_HEADER]: experiment = '' } = own;
+/** The same token with another signature. */
+const forged = (token: string): string => token.replace(/[^.]{8}$/, 'AAAAAAAA');
+
+/** A body that counts its reads. */
+function countedBody() {
+  const count = { pulled: 0 };
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull(stream) {
+        count.pulled += 1;
+        stream.enqueue(Buffer.from(JSON.stringify(booking())));
+        stream.close();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { body, count };
+}
+
+const ID = 'con_offline.localhost_01jd3x0m2sf0vrv9mhb1wk6x4q';
+const WITH_BODY: [method: string, address: string][] = [
+  ['POST', addressOf('createReservation')],
+  ['PUT', addressOf('updateReservation', ID)],
+  ['POST', EXPERIMENTS],
+];
+const CREDENTIALS: [title: string, headers: Record<string, string>, expected: string][] = [
+  ['no token', {}, '403 token_missing'],
+  ['Basic', { authorization: 'Basic YTpi' }, '403 token_invalid'],
+  ['what is no token', { authorization: 'Bearer a.b.c' }, '403 token_invalid'],
+  ['a forged user token', { ...own, authorization: forged(authorization) }, '403 token_invalid'],
+  ['a forged experiment token', { authorization: `Bearer ${forged(experiment)}` }, '403 token_invalid'],
+];
+
+describe.each(WITH_BODY)('row 47: %s %s', (method, address) => {
+  test.each(CREDENTIALS)(
+    '%s: the request is refused, and the body is not read',
+    async (_, headers, expected) => {
+      const { body, count } = countedBody();
+      expect(outcome(await service.send(method, address, { headers, body }))).toBe(expected);
+      expect(count.pulled).toBe(0);
+    },
+  );
+
+  test('with a valid token the body is read', async () => {
+    const { body, count } = countedBody();
+    const { status } = await service.send(method, address, { headers: own, body });
+    expect(status).not.toBe(403);
+    expect(count.pulled).toBe(1);
   });
+});
+
+test('row 47: a forged token in the experiment token’s header is refused without reading the body', async () => {
+  const { body, count } = countedBody();
+  const headers = { ...own, [EXPERIMENT_TOKEN_HEADER]: forged(experiment) };
+  const reply = await service.send('POST', addressOf('createReservation'), { headers, body });
+  expect(outcome(reply)).toBe('403 token_invalid');
+  expect(count.pulled).toBe(0);
+});
+
+const server = await startIdentity();
+const token = await server.server.signIn('lead');
+const listed = await send(server, 'GET', EXPERIMENTS, { headers: { authorization: `Bearer ${token}` } });
+/** One that the caller leads: who does not is told so before a body is read. */
+const ledThere = String(JSON.parse(listed.text).experiments[0].id);
+/** Every address that reads a body, its media type and its limit in bytes. */
+const LIMITED: [method: string, address: string, type: string, limit: number][] = [
+  ...(Object.entries(ROUTES) as [RouteName, Route][])
+    .filter(([, { request }]) => request !== undefined)
+    .map(([name, { method }]): [string, string, string, number] => [
+      method,
+      addressOf(name, name === 'addCiRule' ? ledThere : ID),
+      'application/json',
+      MAX_BODY,
+    ]),
+  ...['/auth/token', '/auth/device/auth', '/auth/token/revocation', PAGE].map(
+    (address): [string, string, string, number] => ['POST', address, FORM_TYPE, MAX_FORM],
+  ),
+];
+/** Addresses that read no body, and get one. */
+const OTHERS: [method: string, address: string][] = [
+  ['DELETE', addressOf('deleteReservation', ID)],
+  ['POST', '/nowhere'],
+  ['PUT', '/auth/token'],
+];
+
+const head = (method: string, address: string, ...headers: string[]): string =>
+  [
+    `${method} ${address} HTTP/1.1`,
+    `Host: ${new URL(server.base).host}`,
+    `Authorization: Bearer ${token}`,
+    ...headers,
+    '',
+    '',
+  ].join('\r\n');
+const statusOf = (reply: string): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(reply)?.[1]);
+
+describe('row 41: a body that is too large', () => {
+  test('nine endpoints read a body', () => {
+    expect(LIMITED).toHaveLength(9);
+  });
+
+  // The server reads on for a while before it closes a connection: the tests wait for that together.
+  test.concurrent.each(LIMITED)(
+    '%s %s: 413 with and without Content-Length, and the connection ends',
+    async (method, address, type, limit) => {
+      const own = `Content-Type: ${type}`;
+      const told = head(method, address, own, 'Content-Length: 1000000000');
+      expect(statusOf(await sendRaw(server, told, 'a'.repeat(limit + 1)))).toBe(413);
+      const chunked = head(method, address, own, 'Transfer-Encoding: chunked');
+      const size = limit + 1;
+      expect(
+        statusOf(await sendRaw(server, chunked, `${size.toString(16)}\r\n${'a'.repeat(size)}\r\n`)),
+      ).toBe(413);
+    },
+  );
+
+  test.concurrent.each(OTHERS)(
+    '%s %s reads no body: the answer does not wait for it',
+    async (method, address) => {
+      const reply = await sendRaw(
+        server,
+        head(method, address, 'Content-Length: 1000000000'),
+        'a'.repeat(MAX_BODY),
+      );
+      expect(statusOf(reply)).toBeGreaterThanOrEqual(200);
+    },
+  );
 });

@@ -44,18 +44,19 @@ const READABLE = [
   '/api-docs',
 ];
 
-describe('row 32: a doubled query parameter', () => {
-  const twice = ENDPOINTS.flatMap(({ route, address }) =>
-    Object.keys(route.query ?? {}).map((parameter) => ({ method: route.method, address, parameter })),
-  );
-  test.each(twice)('$method $address, $parameter: 400', async ({ method, address, parameter }) => {
+const twice = ENDPOINTS.flatMap(({ route, address }) =>
+  Object.keys(route.query ?? {}).map((parameter) => ({ method: route.method, address, parameter })),
+);
+test.each(twice)(
+  'row 32: a doubled query parameter: $method $address, $parameter: 400',
+  async ({ method, address, parameter }) => {
     const body = method === 'GET' ? {} : { body: booking() };
     const [path] = address.split('?');
     const reply = await lead.send(method, `${path}?${parameter}=true&${parameter}=true`, body);
     expect(outcome(reply)).toBe('400 request_invalid');
     expect(problemIn(reply).detail[0]?.msg).toContain(parameter);
-  });
-});
+  },
+);
 
 test.each(['localhost', 'offline.localhost:8080', 'offline.localhost.', '[::1]'])(
   'row 32: a wrong Host, %s: 421, and nothing is changed',
@@ -171,8 +172,9 @@ describe('pages of other origins can read public keys and the description, and c
   });
 });
 
-describe('the description of the API', () => {
-  test.each(['/api-docs', '/api-docs/'])('%s is a page that loads only its own files', async (address) => {
+test.each(['/api-docs', '/api-docs/'])(
+  'the description of the API: %s is a page that loads only its own files',
+  async (address) => {
     const reply = await service.send('GET', address);
     expect(reply.headers.get('content-type')).toMatch(/^text\/html/);
     expect(reply.headers.get('content-security-policy')).toMatch(
@@ -185,8 +187,8 @@ describe('the description of the API', () => {
     expect([...new Set(loaded)].filter((address) => !address.startsWith('data:')).toSorted()).toEqual(
       due.map((path) => `${service.base}${path}`).toSorted(),
     );
-  });
-});
+  },
+);
 
 describe('key sets', () => {
   const keysAt = async (address: string) =>

@@ -2,13 +2,18 @@ import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
-import { ROUTES, type Route } from '../../src/contract/routes.ts';
+import { SCOPES, type Scope } from '../../src/contract/roles.ts';
+import { ROUTES, type Route, type RouteName } from '../../src/contract/routes.ts';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import type { ForeignIssuers } from '../../src/server/trust.ts';
+import { partOf } from '../fixtures/identity.ts';
 import {
   addressOf,
+  at,
   booking,
   CONNECTIVITY,
+  DAY,
+  endpointsOf,
   HOUR,
   LINKS,
   MINUTE,
@@ -19,7 +24,7 @@ import {
   reservationIn,
   SECOND,
 } from '../fixtures/service.ts';
-import { claimsOf, IDS, makeToken, SECONDS } from '../fixtures/tokens.ts';
+import { IDS, SECONDS } from '../fixtures/tokens.ts';
 import {
   book,
   experiment,
@@ -30,6 +35,7 @@ import {
   openTrusting,
   PORTAL,
   portalKey,
+  project,
   user,
 } from '../fixtures/trusting.ts';
 
@@ -56,10 +62,9 @@ describe('a server that trusts issuers elsewhere', async () => {
   test('accepts every kind of token from each of them', async () => {
     const userOfPortal = user({ iss: PORTAL }, portalKey);
     // Ids without an owner (row 50).
-    const experimentOfLogin = experiment({ iss: LOGIN, sub: 'exp_login_1' }, loginKey);
-    expect(outcome(await book(service, userOfPortal, experimentOfLogin))).toBe('201');
-    const project = makeToken(loginKey, claimsOf('project', { iss: LOGIN, sub: 'proj_login_1' }));
-    const body = booking({ tokens: [project] });
+    const experimentToken = experimentOfLogin({ sub: 'exp_login_1' });
+    expect(outcome(await book(service, userOfPortal, experimentToken))).toBe('201');
+    const body = booking({ tokens: [projectOfLogin({ sub: 'proj_login_1' })] });
     const reply = await service.send('POST', CONNECTIVITY, { headers: headersWith(user()), body });
     expect(outcome(reply)).toBe('201');
   });
@@ -126,33 +131,31 @@ describe('aud of a foreign user token', async () => {
   });
 });
 
-describe('rows 25 to 27: the keys of a trusted issuer', () => {
-  test('an issuer that can’t be reached: 503, and one fetch for many tokens; later the copy is used for a day, and the log says so', async () => {
-    const { service, world } = await openTrusting();
-    service.moveTo(-MINUTE);
-    world.away = true;
-    const early = { iat: SECONDS - 90, exp: SECONDS };
-    for (let turn = 0; turn < 50; turn += 1)
-      expect(outcome(await book(service, user(early)))).toBe('503 unavailable');
-    expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
-    world.away = false;
-    service.moveTo(0);
-    expect(outcome(await book(service, user()))).toBe('201');
-    world.away = true;
-    service.moveTo(23 * HOUR);
-    const fresh = { iat: SECONDS + 23 * 3600, exp: SECONDS + 24 * 3600 };
-    const links = (token: string) =>
-      service.send('GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
-    expect(outcome(await links(user(fresh)))).toBe('200');
-    expect(service.log).toContainEqual({
-      level: 'error',
-      event: 'keys_stale',
-      fields: { issuer: LOGIN, ms: 23 * HOUR },
-    });
-    service.moveTo(24 * HOUR + SECOND);
-    const later = { iat: SECONDS + 24 * 3600, exp: SECONDS + 25 * 3600 };
-    expect(outcome(await links(user(later)))).toBe('503 unavailable');
+test('rows 25 to 27: the keys of a trusted issuer: an issuer that can’t be reached: 503, and one fetch for many tokens; later the copy is used for a day, and the log says so', async () => {
+  const { service, world } = await openTrusting();
+  service.moveTo(-MINUTE);
+  world.away = true;
+  const early = { iat: SECONDS - 90, exp: SECONDS };
+  for (let turn = 0; turn < 50; turn += 1)
+    expect(outcome(await book(service, user(early)))).toBe('503 unavailable');
+  expect(world.fetched).toEqual([KEY_SETS[LOGIN]]);
+  world.away = false;
+  service.moveTo(0);
+  expect(outcome(await book(service, user()))).toBe('201');
+  world.away = true;
+  service.moveTo(23 * HOUR);
+  const fresh = { iat: SECONDS + 23 * 3600, exp: SECONDS + 24 * 3600 };
+  const links = (token: string) =>
+    service.send('GET', LINKS, { headers: { authorization: `Bearer ${token}` } });
+  expect(outcome(await links(user(fresh)))).toBe('200');
+  expect(service.log).toContainEqual({
+    level: 'error',
+    event: 'keys_stale',
+    fields: { issuer: LOGIN, ms: 23 * HOUR },
   });
+  service.moveTo(24 * HOUR + SECOND);
+  const later = { iat: SECONDS + 24 * 3600, exp: SECONDS + 25 * 3600 };
+  expect(outcome(await links(user(later)))).toBe('503 unavailable');
 });
 
 describe('options that are refused', () => {
@@ -173,23 +176,240 @@ describe('options that are refused', () => {
   });
 });
 
-describe('the addresses in refusals', () => {
-  test.each<[string, Partial<ForeignIssuers>, string, string]>([
-    ['one issuer is both', { issuers: [PORTAL] }, PORTAL, PORTAL],
-    ['the first logs in, the last is the portal', {}, 'https://login.example.org/realms/slices', PORTAL],
-    [
-      'or what is said',
-      { authUrl: 'https://a.example.org/', portalUrl: 'https://b.example.org/x/' },
-      'https://a.example.org',
-      'https://b.example.org/x',
+test.each<[string, Partial<ForeignIssuers>, string, string]>([
+  ['one issuer is both', { issuers: [PORTAL] }, PORTAL, PORTAL],
+  ['the first logs in, the last is the portal', {}, 'https://login.example.org/realms/slices', PORTAL],
+  [
+    'or what is said',
+    { authUrl: 'https://a.example.org/', portalUrl: 'https://b.example.org/x/' },
+    'https://a.example.org',
+    'https://b.example.org/x',
+  ],
+])('the addresses in refusals: %s', async (_, changes, identity, portal) => {
+  const { service } = await openTrusting(changes);
+  for (const [address, where] of [
+    ['/auth', identity],
+    ['/portal', portal],
+  ]) {
+    expect(problemIn(await service.send('GET', String(address))).detail[0]?.msg).toContain(` ${where}.`);
+  }
+});
+
+const experimentOfLogin = (changes: object = {}) => experiment({ iss: LOGIN, ...changes }, loginKey);
+const projectOfLogin = (changes: object = {}) => project({ iss: LOGIN, ...changes }, loginKey);
+
+describe('row 50: an issuer speaks for the kinds that it is trusted for', async () => {
+  const { service } = await openTrusting({
+    issuers: [
+      { issuer: LOGIN, kinds: ['user'] },
+      { issuer: PORTAL, kinds: ['project', 'experiment'] },
     ],
-  ])('%s', async (_, changes, identity, portal) => {
-    const { service } = await openTrusting(changes);
-    for (const [address, where] of [
-      ['/auth', identity],
-      ['/portal', portal],
-    ]) {
-      expect(problemIn(await service.send('GET', String(address))).detail[0]?.msg).toContain(` ${where}.`);
+  });
+  // Their ids are of no issuer's host, so that nothing but the kind is in the way.
+  const [exp, proj] = ['exp_h_1', 'proj_h_1'];
+
+  const booked = async (userToken: string, experimentToken: string, tokens: readonly string[] = []) =>
+    outcome(await book(service, userToken, experimentToken, booking({ tokens })));
+  const its = experiment({ sub: exp });
+
+  test.each<[string, string, () => Promise<string>]>([
+    ['each its own', '201', () => booked(user(), its, [project({ sub: proj })])],
+    ['a user of the portal', '403 token_invalid', () => booked(user({ iss: PORTAL }, portalKey), its)],
+    [
+      'an experiment of the other',
+      '403 token_invalid',
+      () => booked(user(), experimentOfLogin({ sub: exp })),
+    ],
+    [
+      'a project of the other',
+      '403 token_invalid',
+      () => booked(user(), its, [projectOfLogin({ sub: proj })]),
+    ],
+  ])('%s: %s', async (_, due, send) => {
+    expect(await send()).toBe(due);
+  });
+
+  test.each<[string, ForeignIssuers['issuers']]>([
+    ['users', [{ issuer: PORTAL, kinds: ['project', 'experiment'] }]],
+    ['experiments', [{ issuer: LOGIN, kinds: ['user', 'project'] }]],
+  ])('without an issuer of %s there is nothing to serve', async (_, issuers) => {
+    await expect(openTrusting({ issuers })).rejects.toThrow(RangeError);
+  });
+});
+
+describe('row 50: an experiment belongs to the issuer that minted it', () => {
+  /** What becomes of everything that a token for an experiment could do to a reservation there. */
+  async function everything(
+    { service }: Awaited<ReturnType<typeof openTrusting>>,
+    id: string,
+    token: string,
+  ) {
+    const headers = headersWith(user(), token);
+    const one = addressOf('readReservation', id);
+    return Promise.all(
+      (
+        [
+          ['POST', CONNECTIVITY, booking()],
+          ['POST', `${CONNECTIVITY}?dry_run=true`, booking()],
+          ['GET', CONNECTIVITY, undefined],
+          ['GET', one, undefined],
+          ['PUT', one, { bandwidth: '2', tokens: [] }],
+          ['DELETE', one, undefined],
+        ] as const
+      ).map(async ([method, address, body]) =>
+        outcome(await service.send(method, address, { headers, ...(body ? { body } : {}) })),
+      ),
+    );
+  }
+  const REFUSED = Array.from({ length: 6 }, () => '403 wrong_experiment');
+
+  test('whose host its id names, though another one comes first', async () => {
+    const trusting = await openTrusting();
+    expect(await everything(trusting, IDS.reservation, experimentOfLogin())).toEqual(REFUSED);
+    const { id } = reservationIn(await book(trusting.service, user()));
+    expect(await everything(trusting, id, experimentOfLogin())).toEqual(REFUSED);
+    expect(await everything(trusting, id, experiment())).not.toContain('403 wrong_experiment');
+  });
+
+  test('else the first that used it; on other servers with this database, and after a restart', async () => {
+    const trusting = await openTrusting();
+    const sub = 'exp_ids.example.net_1';
+    // A request that is refused for its tokens makes no issuer the owner.
+    const otherUser = experimentOfLogin({ sub, act: { sub: `${IDS.user}x`, role: 'lead' } });
+    expect(outcome(await book(trusting.service, user(), otherUser))).toBe('403 token_invalid');
+    const { id } = reservationIn(await book(trusting.service, user(), experiment({ sub })));
+    const beside = await openTrusting(
+      {},
+      { database: trusting.service.file, random: (n) => new Uint8Array(n) },
+    );
+    expect(await everything(trusting, id, experimentOfLogin({ sub }))).toEqual(REFUSED);
+    expect(await everything(beside, id, experimentOfLogin({ sub }))).toEqual(REFUSED);
+    await trusting.service.restart();
+    expect(await everything(trusting, id, experimentOfLogin({ sub }))).toEqual(REFUSED);
+    expect(outcome(await book(beside.service, user(), experiment({ sub, iss: `${PORTAL}/` })))).toBe('201');
+  });
+
+  test('so does a project', async () => {
+    const { service } = await openTrusting();
+    const withProject = (token: string) => book(service, user(), undefined, booking({ tokens: [token] }));
+    expect(outcome(await withProject(projectOfLogin()))).toBe('403 wrong_project');
+    expect(outcome(await withProject(project()))).toBe('201');
+    const sub = 'proj_ids.example.net_1';
+    expect(outcome(await withProject(projectOfLogin({ sub })))).toBe('201');
+    expect(outcome(await withProject(project({ sub })))).toBe('403 wrong_project');
+  });
+});
+
+test('row 50: the scope projects: a foreign token may know no scopes; one that does must have it', async () => {
+  const { service } = await openTrusting();
+  expect(outcome(await book(service, user({ scope: undefined })))).toBe('201');
+  expect(outcome(await book(service, user({ scope: 'openid projects2 Projects' })))).toBe(
+    '403 scope_missing',
+  );
+});
+
+/** The scopes that each endpoint with a user token needs. */
+const SCOPES_OF: [scopes: readonly Scope[], endpoints: readonly RouteName[]][] = [
+  [[], ['listLinks', 'linkUse', 'linkAvailability', 'linkSlots', 'linkRoutes']],
+  [['projects'], ['createReservation', 'batchReservations', 'listReservations', 'readReservation']],
+  [['projects'], ['updateReservation', 'deleteReservation', 'events', 'listProjects', 'projectToken']],
+  [['projects'], ['listExperiments', 'createExperiment', 'experimentToken']],
+  [['sessions'], ['listSessions', 'endSession']],
+  [
+    ['projects', 'sessions'],
+    ['listCiRules', 'addCiRule', 'removeCiRule'],
+  ],
+];
+
+describe('rows 50, 149: the scopes of each endpoint', async () => {
+  const own = await openService();
+  const { identity } = await own.issuers();
+  const lead = await own.as('lead');
+  const { id } = reservationIn(await lead.book());
+  const claims = partOf(await own.userToken('lead'), 'payload');
+  const endpoints = endpointsOf(own, id).filter(({ route }) => route.credentials !== 'none');
+
+  /** The outcome of a request with a login that was granted some scopes. */
+  async function asked({ route, address }: (typeof endpoints)[number], scopes: readonly string[]) {
+    const authorization = `Bearer ${await identity.issue({ ...claims, scope: scopes.join(' ') })}`;
+    const body = route.request === undefined ? {} : { body: {} };
+    return outcome(await own.send(route.method, address, { headers: { authorization }, ...body }));
+  }
+
+  test('are in the route table: a new endpoint with a user token needs a row here', () => {
+    const due = SCOPES_OF.flatMap(([scopes, names]) => names.map((name) => [name, scopes]));
+    expect(Object.fromEntries(endpoints.map(({ name, route }) => [name, route.scopes]))).toEqual(
+      Object.fromEntries(due),
+    );
+  });
+
+  test.each(endpoints)('$name needs them all', async (endpoint) => {
+    for (const scope of endpoint.route.scopes) {
+      const others = SCOPES.filter((one) => one !== scope);
+      expect(await asked(endpoint, ['openid', 'userinfo', ...others])).toBe('403 scope_missing');
     }
+  });
+
+  test('in tokens of the body as well', async () => {
+    const token = await identity.issue({ ...claims, scope: 'openid' });
+    const reply = await own.send('POST', CONNECTIVITY, {
+      headers: { authorization: `Bearer ${await own.experimentToken('lead')}` },
+      body: booking({ tokens: [token] }),
+    });
+    expect(outcome(reply)).toBe('403 scope_missing');
+    expect(own.rows().reservations).toBe(1);
+  });
+
+  // A stream of events would go on.
+  test.each(endpoints.filter(({ name }) => name !== 'events'))('$name needs no other', async (endpoint) => {
+    expect(await asked(endpoint, endpoint.route.scopes)).not.toMatch(
+      /scope_missing|token_(?:invalid|expired)/,
+    );
+  });
+});
+
+test('row 50: an ID token is not an access token', async () => {
+  const { service } = await openTrusting();
+  for (const claims of [{ at_hash: 'MTIzNDU2Nzg5MDEyMzQ1Ng' }, { aud: 'slices-conn', scope: undefined }]) {
+    expect(outcome(await book(service, user(claims)))).toBe('403 token_invalid');
+    const headers = { authorization: `Bearer ${user(claims)}` };
+    expect(outcome(await service.send('GET', LINKS, { headers }))).toBe('403 token_invalid');
+  }
+});
+
+describe('row 50: a project token limits the reservations made with it', async () => {
+  const { service } = await openTrusting();
+  const ends = (offset: number, changes: object = {}) => project({ proj_exp: at(offset), ...changes });
+  const bookWith = async (...tokens: string[]) =>
+    outcome(await book(service, user(), undefined, booking({ tokens })));
+
+  test.each<[string, string, () => string[]]>([
+    ['ends with the reservation', '201', () => [ends(2 * HOUR)]],
+    ['ends a millisecond before it', '422 project_ends_first Date', () => [ends(2 * HOUR - 1)]],
+    ['has ended', '422 project_expired Date', () => [ends(0)]],
+    [
+      'is the first of two',
+      '422 project_ends_first Date',
+      () => [ends(DAY, { sub: 'proj_h_2' }), ends(HOUR)],
+    ],
+    ['is none: the experiment alone counts', '201', () => []],
+  ])('the project %s: %s', async (_, due, tokens) => {
+    const before = service.rows();
+    expect(await bookWith(...tokens())).toBe(due);
+    if (due !== '201') expect(service.rows()).toEqual(before);
+  });
+
+  test('an update too', async () => {
+    const { id } = reservationIn(await book(service, user()));
+    const update = async (end: number, token: string) =>
+      outcome(
+        await service.send('PUT', addressOf('updateReservation', id), {
+          headers: headersWith(user()),
+          body: { end_date: at(end), tokens: [token] },
+        }),
+      );
+    expect(await update(4 * HOUR, ends(3 * HOUR))).toBe('422 project_ends_first Date');
+    expect(await update(3 * HOUR, ends(3 * HOUR))).toBe('200');
+    expect(await update(3 * HOUR, ends(-1))).toBe('422 project_expired Date');
   });
 });

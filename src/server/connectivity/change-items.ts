@@ -93,13 +93,10 @@ export function readItem({ action, body }: RawItem): AskedChange {
 
 /** A change that was checked by the rules that need no link. */
 export interface CheckedChange {
-  action: BatchAction;
   /** None where it can be decided on. */
   problems: readonly Problem[];
   /** Undefined where the body is not sound, or there is no such reservation in the experiment. */
   item?: ChangeItem;
-  /** The latest end that its reservation may get, in milliseconds. */
-  end: number;
 }
 
 /** Who asks for changes, and when. */
@@ -144,14 +141,13 @@ function checkChange(
   network: Network,
 ): CheckedChange {
   if (each.action === 'create') return checkCreate(each, asker, network);
-  const { action, id } = each;
-  if (!record) return { action, problems: [notFoundProblem(id)], end: 0 };
+  const { id } = each;
+  if (!record) return { problems: [notFoundProblem(id)] };
   if (record.experiment !== asker.experiment.id) {
-    return { action, problems: [otherExperimentProblem(id, asker.experiment.id)], end: 0 };
+    return { problems: [otherExperimentProblem(id, asker.experiment.id)] };
   }
   if (each.action === 'update') return checkUpdate(each, record, asker, network);
-  const item: ChangeItem = { action: 'delete', found: record, terms: { by: asker.user } };
-  return { action, problems: [], item, end: record.end };
+  return { problems: [], item: { action: 'delete', found: record, terms: { by: asker.user } } };
 }
 
 function checkCreate(
@@ -161,7 +157,7 @@ function checkCreate(
 ): CheckedChange {
   const { user, experiment, received } = asker;
   const problems = createProblems(body, reading, { bounds: boundsOf(asker), network });
-  if (!reading.ok) return { action, problems, end: 0 };
+  if (!reading.ok) return { problems };
   const { request: asked } = reading;
   const startsNow = asked.start === 'now';
   const request: CreateRequest = {
@@ -173,7 +169,7 @@ function checkCreate(
     tenant: experiment.tenant,
     expiry: lastEnd(experiment),
   };
-  return { action, problems, item: { action, request }, end: asked.end };
+  return { problems, item: { action, request } };
 }
 
 function checkUpdate(
@@ -184,7 +180,7 @@ function checkUpdate(
 ): CheckedChange {
   const bounds = boundsOf(asker);
   const problems = updateProblems(body, reading, { record, bounds, network });
-  if (!reading.ok || problems.length > 0) return { action, problems, end: 0 };
+  if (!reading.ok || problems.length > 0) return { problems };
   const { start, end, bandwidth } = reading.request;
   const update: UpdateRequest = {
     start: start === 'now' ? asker.received : start,
@@ -199,8 +195,7 @@ function checkUpdate(
     check: (current: ReservationRecord, after: { start: number; end: number }) =>
       updateFault(current, after, { bandwidth, bounds, network }),
   };
-  const latest = Math.max(end ?? record.end, record.end);
-  return { action, problems, item: { action, found: record, update, terms }, end: latest };
+  return { problems, item: { action, found: record, update, terms } };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { ChangeOutcome, KeyedOutcome } from '../../allocator/list.ts';
 import type { Network } from '../../allocator/network.ts';
 import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
 import { formatInstant } from '../../contract/instants.ts';
-import type { Problem } from '../../contract/problems.ts';
+import { PROBLEMS, type Problem } from '../../contract/problems.ts';
 import type { BatchAction } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { problem } from '../../words/problems.ts';
@@ -26,7 +26,6 @@ import {
 } from './change-items.ts';
 import {
   type ItemRefusal,
-  isCurable,
   type NearestOffers,
   nameTaken,
   type ReservationObserver,
@@ -56,13 +55,18 @@ export interface ChangeRequest {
   /** Its role allows every change. */
   experiment: CallerExperiment;
   changes: readonly AskedChange[];
-  /** Whether they are answered as a list, each that can't be made by its index; else there is one change. */
-  isBatch: boolean;
-  dryRun: boolean;
+  /** Whether they are answered as a list, each that can't be made by its index. Default: there is one change. */
+  isBatch?: boolean;
+  dryRun?: boolean;
   /** Of a batch: all its creates may move by one offset. */
-  earliest: boolean;
+  earliest?: boolean;
   /** The idempotency key. */
   key?: string;
+}
+
+/** A request whose changes were checked by the rules that need no link. */
+interface CheckedRequest extends ChangeRequest, Asker {
+  checked: readonly CheckedChange[];
 }
 
 /**
@@ -79,16 +83,17 @@ export async function answerChanges(asked: ChangeRequest, options: ChangeOptions
     tell(replay, asked.changes, observe);
     return answer(asked, replay, options);
   }
-  const asker: Asker = { user: asked.caller.user, experiment: asked.experiment, received: now() };
+  const asker = { ...asked, user: asked.caller.user, received: now() };
   const checked = await checkChanges(asked.changes, asker, options);
+  const work: CheckedRequest = { ...asker, checked };
   if (checked.some(({ problems }) => problems.length > 0)) {
     // Nothing will be done; but what else is refused is said too.
     const sound = checked.map(({ item, problems }) => (problems.length === 0 ? item : undefined));
-    throw await refusedChanges(checked, await tried(sound, asked, options), { asked, asker }, options);
+    throw await refusedChanges(work, await tried(sound, asked, options), options);
   }
-  const outcome = await decide({ asked, checked, keyed }, options);
+  const outcome = await decide(work, keyed, options);
   if (outcome.ok || outcome.reason === 'key_taken') return answer(asked, outcome, options);
-  const error = await refusedChanges(checked, outcome.items, { asked, asker }, options);
+  const error = await refusedChanges(work, outcome.items, options);
   if (outcome.givenUpAt === undefined) throw error;
   const starts = checked.flatMap(({ item }) => (item?.action === 'create' ? item.request.start : []));
   const givenUp = problem('search_given_up', { at: Math.min(...starts) + outcome.givenUpAt });
@@ -101,8 +106,8 @@ function keyOf({
   changes,
   caller,
   experiment,
-  isBatch,
-  earliest,
+  isBatch = false,
+  earliest = false,
 }: ChangeRequest): KeyedRequest | undefined {
   if (key === undefined) return undefined;
   if (changes.some((each) => each.action !== 'delete' && !each.reading.ok)) return undefined;
@@ -117,49 +122,52 @@ function keyOf({
 
 /** Decides on changes that break no rule, and tells of it: budget, observer, log. */
 async function decide(
-  {
-    asked,
-    checked,
-    keyed,
-  }: { asked: ChangeRequest; checked: readonly CheckedChange[]; keyed?: KeyedRequest },
+  work: CheckedRequest,
+  keyed: KeyedRequest | undefined,
   options: ChangeOptions,
 ): Promise<ChangeOutcome> {
-  const { request, caller, experiment, isBatch, dryRun } = asked;
+  const { request, caller, user, experiment, changes, checked, isBatch } = work;
   const { allocator, budget, observe, log } = options;
   const items = checked.flatMap(({ item }) => item ?? []);
-  const terms = termsOf(asked);
-  if (dryRun) return allocator.change(items, terms);
-  const count = checked.filter(({ action }) => action !== 'delete').length;
-  if (count > 0) budget.check(caller.user, experiment.id);
+  const terms = termsOf(work);
+  if (terms.dryRun) return allocator.change(items, terms);
+  const count = items.filter(({ action }) => action !== 'delete').length;
+  if (count > 0) budget.check(user, experiment.id);
   let outcome: ChangeOutcome;
   try {
     if (count > 0 && (isBatch || acceptsJwt(request))) {
-      const until = terms.earliest?.until ?? 0;
-      await prepareToken(Math.max(...checked.map(({ end }) => end), until), options);
+      await prepareToken(Math.max(...items.map(latestEnd), terms.earliest?.until ?? 0), options);
     }
     outcome = await allocator.change(items, { ...terms, keyed });
   } catch (error) {
-    for (const { action } of checked) report(observe, action, 'fault');
+    for (const { action } of items) report(observe, action, 'fault');
     throw error;
   }
-  tell(outcome, asked.changes, observe);
+  tell(outcome, changes, observe);
   const isNew = outcome.ok && !outcome.replayed;
   // What links have accepted or refused leaves rows in the audit.
   if (isNew || (!outcome.ok && outcome.reason === 'refused' && outcome.items.some(isDecided))) {
-    budget.count(caller.user, experiment.id, count);
+    budget.count(user, experiment.id, count);
   }
   for (const [index, record] of outcome.ok && isNew ? outcome.records.entries() : []) {
-    const action = checked[index]?.action;
+    const action = items[index]?.action;
     if (record && action) logDone(log, action, record, caller);
   }
   return outcome;
+}
+
+/** The latest end that the reservation of a change may get, in milliseconds. */
+function latestEnd(item: ChangeItem): number {
+  if (item.action === 'create') return item.request.end;
+  const { end } = item.found;
+  return item.action === 'update' ? Math.max(item.update.end ?? end, end) : end;
 }
 
 function isDecided(item: ItemOutcome): boolean {
   return item.ok || item.reason === 'refused';
 }
 
-function termsOf({ caller, request, experiment, earliest, dryRun }: ChangeRequest) {
+function termsOf({ caller, request, experiment, earliest, dryRun = false }: ChangeRequest) {
   const askedBy = { user: caller.user, request };
   return { dryRun, askedBy, earliest: earliest ? { until: lastEnd(experiment) } : undefined };
 }
@@ -227,20 +235,20 @@ async function tried(
  * @param outcomes of the changes, as far as they were decided on
  */
 async function refusedChanges(
-  checked: readonly CheckedChange[],
+  work: CheckedRequest,
   outcomes: readonly (ItemOutcome | undefined)[],
-  { asked, asker }: { asked: ChangeRequest; asker: Asker },
   options: ChangeOptions,
 ): Promise<ProblemError> {
+  const { checked, isBatch } = work;
   const broken = checked.map(({ problems }, index) => {
     const outcome = outcomes[index];
     return outcome && !outcome.ok && outcome.reason === 'rule' ? outcome.problems : problems;
   });
-  const offers = await nearestOffers(checked, broken, { asked, asker }, options);
+  const offers = await nearestOffers(work, broken, options);
   // What the others of a batch would have made does not exist.
   const made = new Set(
     outcomes.flatMap((outcome, index) =>
-      outcome?.ok && checked[index]?.action === 'create' ? outcome.record.id : [],
+      outcome?.ok && checked[index]?.item?.action === 'create' ? outcome.record.id : [],
     ),
   );
   const refusals = checked.map(({ item }, index): ItemRefusal => {
@@ -251,9 +259,7 @@ async function refusedChanges(
   });
   // In a batch each problem and fact has the index of its item.
   const all = <Fact extends object>(of: (refusal: ItemRefusal) => readonly Fact[] | undefined): Fact[] =>
-    refusals.flatMap((each, item) =>
-      (of(each) ?? []).map((fact) => (asked.isBatch ? { ...fact, item } : fact)),
-    );
+    refusals.flatMap((each, item) => (of(each) ?? []).map((fact) => (isBatch ? { ...fact, item } : fact)));
   return refusalOf(
     all(({ problems }) => problems),
     {
@@ -266,17 +272,18 @@ async function refusedChanges(
 
 /** What would be accepted of the changes whose dates break a rule, each after those before it that break none. */
 async function nearestOffers(
-  checked: readonly CheckedChange[],
+  work: CheckedRequest,
   broken: readonly (readonly Problem[])[],
-  { asked, asker }: { asked: ChangeRequest; asker: Asker },
   options: ChangeOptions,
 ): Promise<readonly (NearestOffers | undefined)[]> {
-  const nearest = checked.map(({ item }, index) =>
-    item && isCurable(broken[index] ?? []) ? nearestChange(item, boundsOf(asker)) : undefined,
-  );
+  const nearest = work.checked.map(({ item }, index) => {
+    const problems = broken[index] ?? [];
+    const isCurable = problems.length > 0 && problems.every(({ code }) => PROBLEMS[code].curable);
+    return item && isCurable ? nearestChange(item, boundsOf(work)) : undefined;
+  });
   if (nearest.every((item) => item === undefined)) return [];
-  const items = checked.map(({ item }, index) => (broken[index]?.length ? nearest[index] : item));
-  const outcomes = await tried(items, { ...asked, earliest: false }, options);
+  const items = work.checked.map(({ item }, index) => (broken[index]?.length ? nearest[index] : item));
+  const outcomes = await tried(items, { ...work, earliest: false }, options);
   return nearest.map((item, index) => {
     const outcome = outcomes[index];
     if (!item || !outcome) return undefined;

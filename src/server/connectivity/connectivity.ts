@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import type { Allocator } from '../../allocator/allocator.ts';
 import type { Network } from '../../allocator/network.ts';
-import type { ReservationRecord, ReservationStore } from '../../allocator/store.ts';
+import type { ReservationStore } from '../../allocator/store.ts';
 import type { ProtectedResource } from '../../contract/addresses.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { readBody, readUpdateBody } from '../../contract/reservation-request.ts';
@@ -92,8 +92,7 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const key = dryRun ? undefined : readIdempotencyKey(request);
     const reading = readBody(body, { startNow, earliest: readFlag(request, 'earliest') });
     const changes: AskedChange[] = [{ action: 'create', body, reading }];
-    const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false, key };
-    return answerChanges(asked, changing);
+    return answerChanges({ request, caller, experiment, changes, dryRun, key }, changing);
   });
 
   on('updateReservation', async (request, id) => {
@@ -103,17 +102,14 @@ function mountChanges(on: Mount, options: ConnectivityOptions): void {
     const dryRun = readFlag(request, 'dry_run');
     const reading = readUpdateBody(body, { startNow });
     const changes: AskedChange[] = [{ action: 'update', id, body, reading }];
-    const asked = { request, caller, experiment, changes, isBatch: false, dryRun, earliest: false };
-    return answerChanges(asked, changing);
+    return answerChanges({ request, caller, experiment, changes, dryRun }, changing);
   });
 
   on('deleteReservation', async (request, id) => {
     const caller = await authenticateCaller(request, trust);
     if (isAdministrator(caller)) return deleteAsAdministrator(request, id, caller.user, options);
     const experiment = await authorise(caller, 'delete', trust);
-    const changes: AskedChange[] = [{ action: 'delete', id }];
-    const asked = { request, caller, experiment, changes, isBatch: false, dryRun: false, earliest: false };
-    return answerChanges(asked, changing);
+    return answerChanges({ request, caller, experiment, changes: [{ action: 'delete', id }] }, changing);
   });
 
   on('batchReservations', async (request) => {
@@ -172,7 +168,8 @@ async function deleteAsAdministrator(
   { reservations, allocator, log }: ConnectivityOptions,
 ): Promise<Response> {
   const reason = readReason(request);
-  const found = await anyReservation(id, reservations);
+  const found = await reservations.find(id);
+  if (!found) throw refusalOf([notFoundProblem(id)]);
   const outcome = await allocator.change([{ action: 'delete', found, terms: { by, reason } }]);
   if (!outcome.ok) throw refusalOf([notFoundProblem(id)]);
   const { experiment, createdBy } = found;
@@ -212,13 +209,6 @@ function mountReservations(on: Mount, options: ConnectivityOptions): void {
     const items = page.map(({ answer }) => answer).join();
     return taggedReply(request, `{"items":[${items}],"nextCursor":${JSON.stringify(nextCursor)}}`);
   });
-}
-
-/** @throws ProblemError 404 */
-async function anyReservation(id: string, reservations: ReservationStore): Promise<ReservationRecord> {
-  const record = await reservations.find(id);
-  if (!record) throw refusalOf([notFoundProblem(id)]);
-  return record;
 }
 
 /** Mounts the questions about links. */

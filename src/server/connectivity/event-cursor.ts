@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import * as v from 'valibot';
 import type { LinkVersion, StoreSnapshot } from '../../allocator/store.ts';
 import { readJson } from '../../contract/json.ts';
 
@@ -42,27 +43,22 @@ export function encodeCursor({ history, versions, at }: Position): string {
  * @returns undefined for a cursor of another history or other links, from after the present, and for a text that is none
  */
 export function decodeCursor(cursor: string, present: Position): Position | undefined {
-  const { history } = present;
   const reading = readJson(Buffer.from(cursor, 'base64url'));
-  const read: readonly unknown[] = reading.ok && Array.isArray(reading.value) ? reading.value : [];
-  const [digest, at, ...versions] = read;
-  if (digest !== digestOf(history, present.versions) || !isCount(at)) return undefined;
-  const ids = [...present.versions];
-  if (versions.length !== ids.length) return undefined;
-  const position = new Map<string, number>();
-  for (const [index, [id, latest]] of ids.entries()) {
-    const version = versions[index];
-    if (!isCount(version) || version > latest) return undefined;
-    position.set(id, version);
-  }
-  return { history, versions: position, at };
+  const read = v.safeParse(Cursor, reading.ok ? reading.value : undefined);
+  if (!read.success) return undefined;
+  const [digest, at, ...versions] = read.output;
+  const links = [...present.versions];
+  if (digest !== digestOf(present.history, present.versions) || versions.length !== links.length)
+    return undefined;
+  if (links.some(([, latest], index) => (versions[index] ?? 0) > latest)) return undefined;
+  const known = new Map(links.map(([id], index) => [id, versions[index] ?? 0]));
+  return { history: present.history, versions: known, at };
 }
+
+const Count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
+const Cursor = v.tupleWithRest([v.string(), Count], Count);
 
 function digestOf(history: string, versions: Position['versions']): string {
   const text = JSON.stringify([history, ...versions.keys()]);
   return createHash('sha256').update(text).digest('base64url').slice(0, 11);
-}
-
-function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }

@@ -137,21 +137,6 @@ function alternative({ kind, startsNow, start, end, bandwidth, via }: Offer): Al
   };
 }
 
-/** The refusals of dates that other dates can replace: they go past an expiry, or start in the past. */
-const CURABLE: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
-  'experiment_ends_first',
-  'project_ends_first',
-  'date_past',
-  'reservation_started',
-  // A bandwidth that the link does not have is named beside the dates.
-  'bandwidth_unavailable',
-]);
-
-/** Whether other dates would do for a request with these problems. */
-export function isCurable(problems: readonly Problem[]): boolean {
-  return problems.length > 0 && problems.every(({ code }) => CURABLE.has(code));
-}
-
 /** What would be accepted in place of a request whose dates break a rule: of the dates that come closest. */
 export type NearestOffers = Pick<RefusedOutcome, 'offers' | 'isGivenUp'>;
 

@@ -3,12 +3,13 @@ import { EXAMPLE_CREATED, EXAMPLE_END, EXAMPLE_LATER, EXAMPLE_START } from '../.
 import openapi from '../../contract/openapi.json' with { type: 'json' };
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP, SITES_MEMBER } from '../../contract/routes.ts';
 import type { ApiGroups } from '../routing.ts';
+import { pathOf, type Site } from '../ui/page.ts';
 
 /** The part of the API that a server describes, and its addresses. */
 export interface DescriptionOptions {
   groups: ApiGroups;
-  /** The path of the base address; empty for the root. */
-  prefix: string;
+  /** Who serves it. */
+  site: Site;
   /** The names of the server's sites. */
   sites: readonly string[];
   /** Whether portal and identity provider are on another server: then the portal is not described. */
@@ -23,10 +24,11 @@ export interface DescriptionOptions {
  */
 export function describeServer({
   groups,
-  prefix,
+  site,
   sites,
   usesForeignIssuers,
 }: DescriptionOptions): (now: number) => string {
+  const prefix = pathOf(site);
   const here = usesForeignIssuers ? withoutPortal(openapi) : openapi;
   const text = descriptionText({
     ...here,

@@ -1,41 +1,33 @@
 import { Hono } from 'hono';
 import { html } from 'hono/html';
 import { keptPromises } from '../once-in.ts';
-import type { Html, Site } from '../ui/page.ts';
+import { documentOf, type Html, pathOf, type Site } from '../ui/page.ts';
 import { type DescriptionOptions, describeServer } from './description.ts';
 import { DOCS_FILES, type DocsFile } from './files.ts';
 
 /** Options of {@link createDocs}. */
 export interface DocsOptions extends DescriptionOptions {
-  /** Who serves the page. */
-  site: Site;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
   /** Reads one of the page's files, as installed with this package; undefined where it is missing. */
   readFile: (name: DocsFile) => Promise<Uint8Array | undefined>;
 }
 
-const page = ({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html => html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Connectivity Reservation Service – ${name}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
+function page({ name = 'slices-conn', baseUrl }: Site, prefix: string): Html {
+  return documentOf(
+    `Connectivity Reservation Service – ${name}`,
+    html`<link rel="stylesheet" href="${prefix}/api-docs/swagger-ui.css">
 <link rel="stylesheet" href="${prefix}/api-docs/api-docs.css">
-<link rel="service-desc" type="application/json" href="${prefix}/api-spec">
-</head>
-<body>
+<link rel="service-desc" type="application/json" href="${prefix}/api-spec">`,
+    html`<body>
 <header><p class="brand"><a href="${prefix}/">${name}</a> at ${new URL(baseUrl).host}</p></header>
 <div id="swagger-ui"></div>
 <noscript><p>This page needs JavaScript. The description itself is at <a href="${prefix}/api-spec">api-spec</a>.</p></noscript>
 <script src="${prefix}/api-docs/swagger-ui-bundle.js"></script>
 <script src="${prefix}/api-docs/swagger-initializer.js"></script>
-</body>
-</html>
-`;
+</body>`,
+  );
+}
 
 const DOCS_POLICY = [
   "default-src 'none'",
@@ -50,7 +42,7 @@ const DOCS_POLICY = [
 
 /** The OpenAPI description and the interactive page (contract/README.md, "What the service does" 7). All files come from this server. */
 export function createDocs(options: DocsOptions): Hono {
-  const { prefix, site, readFile, now } = options;
+  const { site, readFile, now } = options;
   const app = new Hono({ strict: false });
   // Made when somebody asks: most servers of a command are never asked.
   let description: ReturnType<typeof describeServer> | undefined;
@@ -68,7 +60,7 @@ export function createDocs(options: DocsOptions): Hono {
   app.get(
     '/api-docs',
     async () =>
-      new Response(String(await page(site, prefix)), {
+      new Response(String(await page(site, pathOf(site))), {
         headers: {
           'content-type': 'text/html; charset=utf-8',
           'content-security-policy': DOCS_POLICY,

@@ -12,7 +12,6 @@ import {
   followedFrom,
   isRotationDue,
   type KeyRecord,
-  newestOf,
   PUBLISHED_AHEAD,
   planKeys,
   publishedUntil,
@@ -101,12 +100,12 @@ export function createKeyRing({ service, store, now, rotateEvery, history = () =
 
   async function kept(): Promise<StoredKey[]> {
     const keys = await store.keys(service);
-    const newest = newestOf(keys);
+    const newest = keys.at(-1);
     const first = newest === undefined;
     if (!first && (rotateEvery === undefined || !isRotationDue(keys, now(), rotateEvery))) return keys;
     await store.add(service, await newKey((newest?.number ?? 0) + 1, now() + (first ? 0 : PUBLISHED_AHEAD)));
     const after = await store.keys(service);
-    const made = newestOf(after);
+    const made = after.at(-1);
     if (!first && made) log('info', 'key_made', { service, kid: made.jwk.kid, by: 'age' });
     return after;
   }
@@ -225,7 +224,7 @@ export async function rotateByHand(
   store: KeyStore,
   { retireNow, now }: { retireNow: boolean; now: number },
 ): Promise<KeyStatus[]> {
-  const newest = newestOf(await store.keys(service));
+  const newest = (await store.keys(service)).at(-1);
   if (!newest) return [];
   const next = newest.number + 1;
   if (retireNow) {

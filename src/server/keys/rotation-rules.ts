@@ -42,18 +42,17 @@ export const PUBLISHED_AFTER = 20 * MINUTE;
  * Had the first key signed a reservation that ends a month later, it would be gone a month and 20 minutes later; had it signed
  * nothing at all, at 12:40.
  *
- * @param keys a service's keys, at least one, in any order
+ * @param keys a service's keys, at least one, sorted by number
  * @returns the signing key; the published ones: it, those that will sign, and those whose tokens are still valid; and those
- *   that are not needed any more. Lists are sorted by number
+ *   that are not needed any more
  * @throws RangeError when there is none
  */
 export function planKeys<Key extends KeyRecord>(keys: readonly Key[], now: number) {
-  const sorted = keys.toSorted((one, other) => one.number - other.number);
   // After the clock was set back, every key may be in the future; then the first one signs.
-  const signing = sorted.findLast(({ signsFrom }) => signsFrom <= now) ?? sorted[0];
+  const signing = keys.findLast(({ signsFrom }) => signsFrom <= now) ?? keys[0];
   if (!signing) throw new RangeError('a service has no key');
-  const gone = sorted.filter((key) => now >= publishedUntil(sorted, key));
-  return { signing, published: sorted.filter((key) => !gone.includes(key)), gone };
+  const gone = keys.filter((key) => now >= publishedUntil(keys, key));
+  return { signing, published: keys.filter((key) => !gone.includes(key)), gone };
 }
 
 /**
@@ -75,19 +74,12 @@ export function followedFrom(keys: readonly KeyRecord[], { number }: Pick<KeyRec
  *
  * A key that signs from 1 January 2026, 00:00, with 90 days: due on 31 March at 23:40.
  *
+ * @param keys sorted by number
  * @param every the age at which a key is followed by another, in milliseconds
  */
 export function isRotationDue(keys: readonly KeyRecord[], now: number, every: number): boolean {
-  const newest = newestOf(keys);
+  const newest = keys.at(-1);
   return newest !== undefined && newest.signsFrom <= now && now >= newest.signsFrom + every - PUBLISHED_AHEAD;
-}
-
-/** The key with the highest number. */
-export function newestOf<Key extends KeyRecord>(keys: readonly Key[]): Key | undefined {
-  return keys.reduce<Key | undefined>(
-    (newest, key) => (newest && newest.number > key.number ? newest : key),
-    undefined,
-  );
 }
 
 /**

@@ -12,7 +12,6 @@ import {
   type KeyRingOptions,
   pastOf,
   READ_PAUSE,
-  SERVICES,
   type Service,
   type StoredKey,
 } from './key-ring.ts';
@@ -152,7 +151,10 @@ export async function createIssuers(
     await ring.keys();
     return createServiceIssuer(addresses[service], ring, options.now);
   };
-  const [connectivity, portal, identity] = await Promise.all(SERVICES.map(issuerOf));
-  if (!connectivity || !portal || !identity) throw new RangeError('an issuer is missing');
+  const [connectivity, portal, identity] = await Promise.all([
+    issuerOf('connectivity'),
+    issuerOf('portal'),
+    issuerOf('identity'),
+  ]);
   return { connectivity, portal, identity };
 }

@@ -1,83 +1,66 @@
-/** An instrument's name and help text, see {@link Family}, with the names of the labels that its values may have. */
-interface Described<Name extends string> {
-  name: string;
-  help: string;
-  labels?: readonly Name[];
-}
-
-/** Labels of one value, by their names. */
-type LabelsOf<Name extends string> = Readonly<Partial<Record<Name, string>>>;
-
-/** The values of one instrument, by their labels. */
-class Series<Name extends string, Value> {
-  readonly #values = new Map<string, { labels: Labels; value: Value }>();
-  readonly #names: readonly Name[];
+/** The values of one instrument, by their labels, which are always given in one order. */
+class Series<Value> extends Map<string, { labels: Labels; value: Value }> {
   readonly #initial: () => Value;
 
-  /** @param names of the labels: the order in which an object has its labels makes no difference */
-  constructor(names: readonly Name[], initial: () => Value) {
-    this.#names = names;
+  /** @param shown label sets that are there before anything happened, so that a first rise is seen */
+  constructor(initial: () => Value, shown: readonly Labels[]) {
+    super();
     this.#initial = initial;
+    for (const labels of shown) this.at(labels);
   }
 
-  at(labels?: LabelsOf<Name>): { labels: Labels; value: Value } {
-    const key = JSON.stringify(this.#names.map((name) => labels?.[name]));
-    const found = this.#values.get(key) ?? { labels: { ...labels }, value: this.#initial() };
-    this.#values.set(key, found);
+  at(labels: Labels): { labels: Labels; value: Value } {
+    const key = JSON.stringify(labels);
+    const found = this.get(key) ?? { labels, value: this.#initial() };
+    this.set(key, found);
     return found;
-  }
-
-  all(): { labels: Labels; value: Value }[] {
-    return [...this.#values.values()];
   }
 }
 
-/** A number that only grows until the process ends. With the type `gauge` it also falls. */
-export class Counter<Name extends string = never> {
-  readonly #described: Pick<Family, 'name' | 'help' | 'type'>;
-  readonly #series: Series<Name, number>;
+/** A family of single numbers. One whose name ends in `_total` only grows until the process ends. */
+export function familyOf(name: string, help: string, samples: Family['samples']): Family {
+  return { name, help, type: name.endsWith('_total') ? 'counter' : 'gauge', samples };
+}
 
-  /** @param shown label sets that are shown as 0 before anything happened, so that a first rise is seen */
-  constructor(
-    { labels: names = [], type = 'counter', ...described }: Described<Name> & { type?: 'counter' | 'gauge' },
-    shown: readonly LabelsOf<Name>[] = [],
-  ) {
-    this.#described = { ...described, type };
-    this.#series = new Series(names, () => 0);
-    for (const labels of shown) this.#series.at(labels);
+/** A number to which is added; see {@link familyOf}. */
+export class Counter {
+  readonly #name: string;
+  readonly #help: string;
+  readonly #series: Series<number>;
+
+  /** @param shown label sets that are shown as 0 before anything happened */
+  constructor(name: string, help: string, shown: readonly Labels[] = []) {
+    [this.#name, this.#help] = [name, help];
+    this.#series = new Series(() => 0, shown);
   }
 
-  add(labels?: LabelsOf<Name>, amount = 1): void {
+  add(labels: Labels = {}, amount = 1): void {
     this.#series.at(labels).value += amount;
   }
 
   family(): Family {
-    return { ...this.#described, samples: this.#series.all() };
+    return familyOf(this.#name, this.#help, [...this.#series.values()]);
   }
 }
 
 /** Counts values by size: for each bound, how many values were at most that large. */
-export class Histogram<Name extends string = never> {
-  readonly #described: Pick<Family, 'name' | 'help'>;
+export class Histogram {
+  readonly #name: string;
+  readonly #help: string;
   readonly #bounds: readonly number[];
-  readonly #series: Series<Name, { counts: number[]; sum: number }>;
+  readonly #series: Series<{ counts: number[]; sum: number }>;
 
   /**
    * @param bounds in rising order; values above the last one are counted too
    * @param shown as for {@link Counter}
    */
-  constructor(
-    { labels: names = [], ...described }: Described<Name>,
-    bounds: readonly number[],
-    shown: readonly LabelsOf<Name>[] = [],
-  ) {
-    this.#described = described;
+  constructor(name: string, help: string, bounds: readonly number[], shown: readonly Labels[] = []) {
+    [this.#name, this.#help] = [name, help];
     this.#bounds = [...bounds, Number.POSITIVE_INFINITY];
-    this.#series = new Series(names, () => ({ counts: this.#bounds.map(() => 0), sum: 0 }));
-    for (const labels of shown) this.#series.at(labels);
+    this.#series = new Series(() => ({ counts: this.#bounds.map(() => 0), sum: 0 }), shown);
   }
 
-  observe(value: number, labels?: LabelsOf<Name>): void {
+  observe(value: number, labels: Labels = {}): void {
     const { value: spread } = this.#series.at(labels);
     const place = this.#bounds.findIndex((bound) => value <= bound);
     spread.counts[place] = (spread.counts[place] ?? 0) + 1;
@@ -85,7 +68,7 @@ export class Histogram<Name extends string = never> {
   }
 
   family(): Family {
-    const samples = this.#series.all().flatMap(({ labels, value: { counts, sum } }): Sample[] => {
+    const samples = [...this.#series.values()].flatMap(({ labels, value: { counts, sum } }): Sample[] => {
       let total = 0;
       const buckets = this.#bounds.map((bound, place): Sample => {
         total += counts[place] ?? 0;
@@ -93,7 +76,7 @@ export class Histogram<Name extends string = never> {
       });
       return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }];
     });
-    return { ...this.#described, type: 'histogram', samples };
+    return { name: this.#name, help: this.#help, type: 'histogram', samples };
   }
 }
 

@@ -1,5 +1,5 @@
 import type { monitorEventLoopDelay } from 'node:perf_hooks';
-import type { Family } from './instruments.ts';
+import { type Family, familyOf } from './instruments.ts';
 
 const NANOSECONDS = 1e9;
 const MICROSECONDS = 1e6;
@@ -18,21 +18,18 @@ export function processFamilies(
   const percentiles = [50, 90, 99].map((percent) => [`p${percent}`, loopDelay.percentile(percent)] as const);
   loopDelay.reset();
   return [
-    gauge('process_resident_memory_bytes', 'Resident memory.', rss),
-    gauge('nodejs_heap_size_used_bytes', 'Heap in use.', heapUsed),
-    gauge('nodejs_heap_size_total_bytes', 'Heap reserved.', heapTotal),
-    gauge('nodejs_external_memory_bytes', 'Memory of objects outside the heap.', external),
-    {
-      ...gauge('process_cpu_seconds_total', 'Processor time so far.', (user + system) / MICROSECONDS),
-      type: 'counter',
-    },
-    gauge(
+    one('process_resident_memory_bytes', 'Resident memory.', rss),
+    one('nodejs_heap_size_used_bytes', 'Heap in use.', heapUsed),
+    one('nodejs_heap_size_total_bytes', 'Heap reserved.', heapTotal),
+    one('nodejs_external_memory_bytes', 'Memory of objects outside the heap.', external),
+    one('process_cpu_seconds_total', 'Processor time so far.', (user + system) / MICROSECONDS),
+    one(
       'process_start_time_seconds',
       'When the process began, since the Unix epoch.',
       performance.timeOrigin / 1000,
     ),
     ...[...Object.entries(delays), ...percentiles].map(([name, nanoseconds]) =>
-      gauge(
+      one(
         `nodejs_eventloop_lag_${name}_seconds`,
         `Delay of the event loop since the last reading: ${name}.`,
         Number.isFinite(nanoseconds) ? nanoseconds / NANOSECONDS : 0,
@@ -41,6 +38,5 @@ export function processFamilies(
   ];
 }
 
-function gauge(name: string, help: string, value: number): Family {
-  return { name, type: 'gauge', help, samples: [{ labels: {}, value }] };
-}
+const one = (name: string, help: string, value: number): Family =>
+  familyOf(name, help, [{ labels: {}, value }]);

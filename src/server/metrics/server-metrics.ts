@@ -26,61 +26,42 @@ const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 export function createServerMetrics(options: ServerMetricsOptions = {}) {
   const { elapsed = () => performance.now(), more = () => [] } = options;
   let addresses: ServedAddresses | undefined;
-  const requests = new Counter({
-    name: 'slices_conn_http_requests_total',
-    help: 'Finished requests, by endpoint, method and class of status; "aborted" got no answer.',
-    labels: ['route', 'method', 'status'],
-  });
+  const requests = new Counter(
+    'slices_conn_http_requests_total',
+    'Finished requests, by endpoint, method and class of status; "aborted" got no answer.',
+  );
   const durations = new Histogram(
-    {
-      name: 'slices_conn_http_request_duration_seconds',
-      help: 'From the head of a request to the end of its answer.',
-      labels: ['route', 'method'],
-    },
+    'slices_conn_http_request_duration_seconds',
+    'From the head of a request to the end of its answer.',
     DURATIONS,
   );
-  const underWay = new Counter(
-    {
-      name: 'slices_conn_http_requests_in_flight',
-      help: 'Requests that are under way.',
-      type: 'gauge',
-    },
-    [{}],
-  );
+  const underWay = new Counter('slices_conn_http_requests_in_flight', 'Requests that are under way.', [{}]);
   const requestsDecided = new Counter(
-    {
-      name: 'slices_conn_bookings_total',
-      help: 'Requests to book or change a reservation, by result.',
-      labels: ['asked', 'result'],
-    },
+    'slices_conn_bookings_total',
+    'Requests to book or change a reservation, by result.',
     ['create', 'update'].flatMap((asked) => RESERVATION_RESULTS.map((result) => ({ asked, result }))),
   );
   const sizes = new Histogram(
-    { name: 'slices_conn_commit_size', help: 'Requests that one transaction on a link decided.' },
+    'slices_conn_commit_size',
+    'Requests that one transaction on a link decided.',
     SIZES,
     [{}],
   );
   const commits = new Histogram(
-    {
-      name: 'slices_conn_commit_duration_seconds',
-      help: "A transaction on a link, from asking for the link's lock to the end of its commit.",
-    },
+    'slices_conn_commit_duration_seconds',
+    "A transaction on a link, from asking for the link's lock to the end of its commit.",
     DURATIONS,
     [{}],
   );
   const storeErrors = new Counter(
-    {
-      name: 'slices_conn_store_errors_total',
-      help: 'Requests that failed because the database was unavailable, locked or full; "commit_unknown" may have been done.',
-      labels: ['kind'],
-    },
+    'slices_conn_store_errors_total',
+    'Requests that failed because the database was unavailable, locked or full; "commit_unknown" may have been done.',
     [{ kind: 'unavailable' }, { kind: 'commit_unknown' }],
   );
-  const keySets = new Counter({
-    name: 'slices_conn_key_set_fetch_failures_total',
-    help: "Fetches of a trusted issuer's key set that failed.",
-    labels: ['url'],
-  });
+  const keySets = new Counter(
+    'slices_conn_key_set_fetch_failures_total',
+    "Fetches of a trusted issuer's key set that failed.",
+  );
   const instruments = [requests, durations, underWay, requestsDecided, sizes, commits, storeErrors, keySets];
 
   return {

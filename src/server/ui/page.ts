@@ -65,22 +65,31 @@ export function pathOf({ baseUrl }: Pick<Site, 'baseUrl'>): string {
   return new URL(baseUrl).pathname.replace(/\/$/, '');
 }
 
-/** A whole page with the one look. It needs no JavaScript. */
-export function page({ name, baseUrl }: Site, title: string, body: Html): Html {
-  const { host } = new URL(baseUrl);
-  const served = name === undefined ? 'slices-conn' : name;
+/** The document of every page. @param head what it loads, beside what all have */
+export function documentOf(title: string, head: Html, body: Html): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${title} – ${served}</title>
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
 <link rel="icon" href="data:,">
-<style>${raw(STYLE)}</style>
+${head}
 </head>
-<body><main><p class="brand"><strong>${served}</strong> at ${host}</p><h1>${title}</h1>${body}</main></body>
+${body}
 </html>
 `;
+}
+
+/** A whole page with the one look. It needs no JavaScript. */
+export function page({ name: served = 'slices-conn', baseUrl }: Site, title: string, body: Html): Html {
+  const brand = html`<p class="brand"><strong>${served}</strong> at ${new URL(baseUrl).host}</p>`;
+  return documentOf(
+    `${title} – ${served}`,
+    html`<style>${raw(STYLE)}</style>`,
+    html`<body><main>${brand}<h1>${title}</h1>${body}</main></body>`,
+  );
 }
 
 /** A page as a reply. @param policy its security headers, where they are not those of every page */

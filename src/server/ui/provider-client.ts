@@ -12,7 +12,6 @@ export interface PageTokens {
   access: string;
   /** Absent where the provider gives none: then the session ends with the user token. */
   refresh?: string;
-  issuedAt: number;
   expiresAt: number;
   /** Absent where the provider does not say. */
   refreshExpiresAt?: number;
@@ -178,7 +177,6 @@ function tokensIn(reply: Oauth.TokenEndpointResponse, now: number, before?: Page
     access,
     // A provider that does not rotate refresh tokens gives none with a new access token.
     refresh: reply.refresh_token ?? before?.refresh,
-    issuedAt: now,
     expiresAt: at(expires_in),
     // Keycloak says 0 for a token without an end.
     refreshExpiresAt: left > 0 ? at(left) : undefined,

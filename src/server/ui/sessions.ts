@@ -1,8 +1,8 @@
-import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
+import { createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse as parseCookie } from 'hono/utils/cookie';
+import { CompactEncrypt, compactDecrypt, errors } from 'jose';
 import { DAY, HOUR } from '../../contract/durations.ts';
-import type { Log } from '../log.ts';
 import type { PageClient, PageTokens } from './provider-client.ts';
 
 /**
@@ -33,7 +33,7 @@ export function cookieName(baseUrl: string): string {
 export interface StoredPageSession {
   /** Derived from the secret, base64url. */
   key: string;
-  /** The tokens, encrypted. */
+  /** The tokens, encrypted (a compact JWE). */
   sealed: string;
   /** Counts the renewals of its tokens. */
   version: number;
@@ -66,20 +66,21 @@ export interface PageSessionsOptions {
   client: Pick<PageClient, 'refresh' | 'revoke'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  log: Log;
 }
 
 /** The sessions of the page, by the secrets that browsers have. */
 export type PageSessions = ReturnType<typeof createPageSessions>;
 
 /** How long an access token must still be valid when it is used, in milliseconds. */
-const TOKEN_MARGIN_MS = 30_000;
+const TOKEN_MARGIN_MS = 5000;
 /** How long a replica waits for another that has set about renewing a token before it does so itself, in milliseconds. */
 const RENEWAL_TURN_MS = 15_000;
 /** How often it looks meanwhile, in milliseconds. */
 const RENEWAL_POLL_MS = 100;
 /** How long a session lasts without use where the provider does not say, in milliseconds: 30 days. */
 const UNUSED_SESSION_MS = 30 * DAY;
+/** What an encrypted row may be (RFC 7516): the key that is derived from the secret encrypts it itself. */
+const SEALED_BY = { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] };
 /** How long sessions that have expired are kept, in milliseconds: clocks of replicas differ. */
 const SWEEP_MARGIN = HOUR;
 
@@ -88,7 +89,7 @@ const SWEEP_MARGIN = HOUR;
  * in the database are derived from both (HKDF, RFC 5869). So neither a cookie nor a copy of the database opens a session, and
  * a session ends on every replica when its row is removed.
  */
-export function createPageSessions({ store, baseUrl, client, now, log }: PageSessionsOptions) {
+export function createPageSessions({ store, baseUrl, client, now }: PageSessionsOptions) {
   const name = cookieName(baseUrl);
 
   /** The secret of a request, any texts; undefined where a half is missing. */
@@ -102,23 +103,19 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     Buffer.from(hkdfSync('sha256', `${cookie}.${stored}`, '', `slices-conn page ${purpose} ${baseUrl}`, 32));
   const rowOf = (secret: SessionSecret): string => derived(secret, 'row').toString('base64url');
 
-  function seal(secret: SessionSecret, tokens: PageTokens): string {
-    const nonce = randomBytes(12);
-    const cipher = createCipheriv('aes-256-gcm', derived(secret, 'tokens'), nonce);
-    const sealed = Buffer.concat([cipher.update(JSON.stringify(tokens)), cipher.final()]);
-    return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
-  }
+  const seal = (secret: SessionSecret, tokens: PageTokens): Promise<string> =>
+    new CompactEncrypt(Buffer.from(JSON.stringify(tokens)))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+      .encrypt(derived(secret, 'tokens'));
 
   /** Undefined where the row was changed. */
-  function unseal(secret: SessionSecret, sealed: string): PageTokens | undefined {
-    const bytes = Buffer.from(sealed, 'base64url');
+  async function unseal(secret: SessionSecret, sealed: string): Promise<PageTokens | undefined> {
     try {
-      const decipher = createDecipheriv('aes-256-gcm', derived(secret, 'tokens'), bytes.subarray(0, 12), {
-        authTagLength: 16,
-      }).setAuthTag(bytes.subarray(12, 28));
-      return JSON.parse(Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString());
-    } catch {
-      return undefined;
+      const { plaintext } = await compactDecrypt(sealed, derived(secret, 'tokens'), SEALED_BY);
+      return JSON.parse(Buffer.from(plaintext).toString());
+    } catch (error) {
+      if (error instanceof errors.JOSEError) return undefined;
+      throw error;
     }
   }
 
@@ -126,7 +123,7 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     secret: SessionSecret,
   ): Promise<{ stored: StoredPageSession; tokens: PageTokens } | undefined> {
     const stored = await store.find(rowOf(secret));
-    const tokens = stored && stored.expiresAt > now() ? unseal(secret, stored.sealed) : undefined;
+    const tokens = stored && stored.expiresAt > now() ? await unseal(secret, stored.sealed) : undefined;
     return stored && tokens && { stored, tokens };
   }
 
@@ -153,7 +150,8 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
       throw error;
     }
     if (!renewed) return store.remove(stored.key);
-    const kept = await store.replace({ ...stored, sealed: seal(secret, renewed), expiresAt: endOf(renewed) });
+    const sealed = await seal(secret, renewed);
+    const kept = await store.replace({ ...stored, sealed, expiresAt: endOf(renewed) });
     // The session was ended meanwhile, and so are the tokens that came after it.
     if (!kept) await client.revoke(renewed);
   }
@@ -163,7 +161,8 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
     async start(tokens: PageTokens): Promise<SessionSecret> {
       const random = (): string => randomBytes(32).toString('base64url');
       const secret = { cookie: random(), stored: random() };
-      await store.add({ key: rowOf(secret), sealed: seal(secret, tokens), expiresAt: endOf(tokens) });
+      const sealed = await seal(secret, tokens);
+      await store.add({ key: rowOf(secret), sealed, expiresAt: endOf(tokens) });
       await store.sweep(now() - SWEEP_MARGIN);
       return secret;
     },
@@ -179,21 +178,8 @@ export function createPageSessions({ store, baseUrl, client, now, log }: PageSes
       const found = secret && (await read(secret));
       if (!found) return undefined;
       const { stored, tokens } = found;
-      const isUsable = tokens.access !== refused && tokens.expiresAt > now();
-      // At most half of the token's lifetime: else each request would renew a short-lived one.
-      const margin = Math.min(TOKEN_MARGIN_MS, (tokens.expiresAt - tokens.issuedAt) / 2);
-      const isDue = tokens.refresh !== undefined && tokens.expiresAt - now() < margin;
-      if (isUsable && !isDue) return tokens;
-      try {
-        await renew(secret, stored, tokens);
-      } catch (error) {
-        log('error', 'page_tokens_not_renewed', {
-          why: error instanceof Error ? error.message : String(error),
-        });
-        // It is renewed early: while the provider is away, the token is used to its end.
-        if (isUsable) return tokens;
-        throw error;
-      }
+      if (tokens.access !== refused && tokens.expiresAt - now() > TOKEN_MARGIN_MS) return tokens;
+      await renew(secret, stored, tokens);
       return (await read(secret))?.tokens;
     },
 

@@ -7,7 +7,7 @@ import { isCrossSite } from '../request-form.ts';
 import { acceptsHtml } from '../request-reading.ts';
 import { createPageFiles, type ReadPageFile } from './files.ts';
 import { refusedHere } from './login.ts';
-import { type Html, PAGE_HEADERS, pageReply, pathOf } from './page.ts';
+import { documentOf, type Html, PAGE_HEADERS, pageReply, pathOf } from './page.ts';
 import { LOGGED_OUT } from './passed-requests.ts';
 import { type ServicePagesOptions, waysIn } from './service-pages.ts';
 
@@ -122,18 +122,11 @@ function networkPage(options: UiOptions): Html {
   const { host } = new URL(site.baseUrl);
   const at = pathOf(site);
   const served = site.name ?? 'slices-conn';
-  return html`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Network links – ${served}</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="${at}/ui/page.css">
-<script type="module" src="${at}/ui/page.js"></script>
-</head>
-<body class="network">
+  return documentOf(
+    `Network links – ${served}`,
+    html`<link rel="stylesheet" href="${at}/ui/page.css">
+<script type="module" src="${at}/ui/page.js"></script>`,
+    html`<body class="network">
 <header><p class="brand"><strong>${served}</strong> at ${host}</p></header>
 <main>
 <h1>Network links between research sites</h1>
@@ -145,7 +138,6 @@ function networkPage(options: UiOptions): Html {
 <p>Sites: ${sites.join(', ')}.</p>
 </main>
 <footer>${waysIn(options)}</footer>
-</body>
-</html>
-`;
+</body>`,
+  );
 }

@@ -94,26 +94,24 @@ describe.each(FORMS)('a form for %s', (path) => {
   });
 });
 
-describe('every address below /auth', () => {
-  test.each([
-    ...[...FORMS.filter((path) => path !== PAGE)].map((path) => [
-      path,
-      ['GET', 'HEAD', 'PUT', 'OPTIONS'],
-      'POST',
-    ]),
-    ...READ.map((path) => [path, ['POST', 'PUT', 'DELETE', 'OPTIONS'], 'GET, HEAD']),
-    [PAGE, ['PUT', 'DELETE', 'OPTIONS'], 'GET, HEAD, POST'],
-  ] as [string, string[], string][])(
-    '%s refuses methods and names those that it knows',
-    async (path, methods, allow) => {
-      for (const method of methods) {
-        const reply = await send(server, method, path);
-        expect([method, reply.status, reply.headers.get('allow')]).toEqual([method, 405, allow]);
-        expectPlain(reply);
-      }
-    },
-  );
-});
+test.each([
+  ...[...FORMS.filter((path) => path !== PAGE)].map((path) => [
+    path,
+    ['GET', 'HEAD', 'PUT', 'OPTIONS'],
+    'POST',
+  ]),
+  ...READ.map((path) => [path, ['POST', 'PUT', 'DELETE', 'OPTIONS'], 'GET, HEAD']),
+  [PAGE, ['PUT', 'DELETE', 'OPTIONS'], 'GET, HEAD, POST'],
+] as [string, string[], string][])(
+  'every address below /auth, %s refuses methods and names those that it knows',
+  async (path, methods, allow) => {
+    for (const method of methods) {
+      const reply = await send(server, method, path);
+      expect([method, reply.status, reply.headers.get('allow')]).toEqual([method, 405, allow]);
+      expectPlain(reply);
+    }
+  },
+);
 
 test('a refusal before the provider has the form of an OAuth error', async () => {
   const json = { body: '{}', headers: { 'content-type': 'application/json' } };

@@ -146,20 +146,18 @@ describe('the confirmation in words', () => {
   });
 });
 
-describe('a mistake in a code', () => {
-  const fieldOf = ({ reply }: Browser) => /name="user_code" value="([^"]*)"/.exec(reply.text)?.[1];
+const fieldOf = ({ reply }: Browser) => /name="user_code" value="([^"]*)"/.exec(reply.text)?.[1];
 
-  test.each([
-    ['BBBB-BBBB-BBBB', 'There is no such code', 'BBBB-BBBB-BBBB'],
-    ['bcdf ghj', 'A code is twelve letters, such as WDJB-MJHT-QXZP', 'bcdf ghj'],
-    ['\u202eBBBB-BBBB-BBBB"><b>', 'A code is twelve letters', 'BBBB-BBBB-BBBBb'],
-  ])('%s: said, and what was typed is kept', async (entered, problem, kept) => {
-    const browser = new Browser(await startIdentity());
-    await browser.open(PAGE);
-    expect((await browser.submit({ user_code: entered })).status).toBe(400);
-    expect(browser.problem).toContain(problem);
-    expect(fieldOf(browser)).toBe(kept);
-  });
+test.each([
+  ['BBBB-BBBB-BBBB', 'There is no such code', 'BBBB-BBBB-BBBB'],
+  ['bcdf ghj', 'A code is twelve letters, such as WDJB-MJHT-QXZP', 'bcdf ghj'],
+  ['\u202eBBBB-BBBB-BBBB"><b>', 'A code is twelve letters', 'BBBB-BBBB-BBBBb'],
+])('a mistake in a code: %s: said, and what was typed is kept', async (entered, problem, kept) => {
+  const browser = new Browser(await startIdentity());
+  await browser.open(PAGE);
+  expect((await browser.submit({ user_code: entered })).status).toBe(400);
+  expect(browser.problem).toContain(problem);
+  expect(fieldOf(browser)).toBe(kept);
 });
 
 describe('a decision', () => {

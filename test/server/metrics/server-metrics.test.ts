@@ -1,10 +1,12 @@
 import { DatabaseSync } from 'node:sqlite';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
 import { ROUTES, type Route } from '../../../src/contract/routes.ts';
-import { expositionText } from '../../../src/server/metrics/instruments.ts';
+import { Counter, expositionText, Histogram } from '../../../src/server/metrics/instruments.ts';
 import { processFamilies } from '../../../src/server/metrics/process-metrics.ts';
 import { createServerMetrics, requestRoute } from '../../../src/server/metrics/server-metrics.ts';
+import { anyText } from '../../fixtures/any-text.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
 import { passingTime } from '../../fixtures/passing-time.ts';
@@ -212,4 +214,65 @@ test('a database that is away is counted, whichever way the request came', async
   expect(replies.map(({ status }) => status)).toEqual([503, 503, 503]);
   const kind = { kind: 'unavailable' };
   expect(sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind)).toBe(3);
+});
+
+const name = 'slices_conn_things_total';
+
+test('parses the example', () => {
+  const things = new Counter(name, 'Things, of\nall \\ kinds "and" more.');
+  things.add({ kind: 'a "b"\\\n' }, 3);
+  expect(expositionText([things.family()])).toBe(
+    [
+      `# HELP ${name} Things, of\\nall \\\\ kinds "and" more.`,
+      `# TYPE ${name} counter`,
+      `${name}{kind="a \\"b\\"\\\\\\n"} 3`,
+      '',
+    ].join('\n'),
+  );
+});
+
+test('any text in a label or in the help can be read back (property)', () => {
+  const text = fc.oneof(anyText(), fc.string({ unit: fc.constantFrom('\\', '"', '\n', 'n', ' ') }));
+  fc.assert(
+    fc.property(text, text, text, (help, one, other) => {
+      const things = new Counter(name, help);
+      things.add({ one, other });
+      const found = parseExposition(expositionText([things.family()]));
+      expect(found.get(name)).toEqual({
+        type: 'counter',
+        help,
+        samples: [{ name, labels: { one, other }, value: 1 }],
+      });
+    }),
+  );
+});
+
+test.each([0, -1, 0.1, 1e-9, 1e21, 1.5e300, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN])(
+  '%d can be read back',
+  (value) => {
+    const gauge = new Counter('a_gauge', '');
+    gauge.add({}, value);
+    expect(sampleOf(parseExposition(expositionText([gauge.family()])), 'a_gauge')).toBe(value);
+  },
+);
+
+test('a counter keeps label sets apart', () => {
+  const things = new Counter(name, '', [{ kind: 'shown' }]);
+  things.add({ kind: 'a', size: 'b' });
+  things.add({ kind: 'a', size: 'b' });
+  things.add({ kind: 'a b' });
+  const found = parseExposition(expositionText([things.family()]));
+  expect(sampleOf(found, name, { kind: 'shown' })).toBe(0);
+  expect(sampleOf(found, name, { kind: 'a', size: 'b' })).toBe(2);
+  expect(sampleOf(found, name, { kind: 'a b' })).toBe(1);
+});
+
+test('a histogram counts each value in every bucket whose bound is not smaller', () => {
+  const sizes = new Histogram('sizes', '', [1, 2, 4]);
+  for (const size of [1, 2, 2, 3, 4, 5]) sizes.observe(size);
+  const found = parseExposition(expositionText([sizes.family()]));
+  const buckets = ['1', '2', '4', '+Inf'].map((le) => sampleOf(found, 'sizes_bucket', { le }));
+  expect(buckets).toEqual([1, 3, 5, 6]);
+  expect(sampleOf(found, 'sizes_sum')).toBe(17);
+  expect(sampleOf(found, 'sizes_count')).toBe(6);
 });

@@ -57,11 +57,50 @@ describe('login, book, extend, delete, logout', () => {
     }
   });
 
+  test('a list in a query is passed on', async () => {
+    const path = '/api/links/use?points=1&link=be-gent1,pl-poznan1&link=be-gent1,fr-lille';
+    expect(JSON.parse((await asPage(lead, 'GET', path)).text).items).toHaveLength(2);
+  });
+
   test('a token that comes from outside is not passed on', async () => {
     const headers = { authorization: 'Bearer made.up.token', 'slices-experiment-token': 'made.up.token' };
     expect((await asPage(lead, 'GET', '/api/links', { headers })).status).toBe(200);
     expect((await asPage(new Browser(server), 'GET', '/api/links', { headers })).status).toBe(403);
   });
+});
+
+test('a dry run that is refused is answered 200 with its problem; what is sent to be done is 422', async () => {
+  const [{ id }] = (await sessionOf(lead)).experiments;
+  const ask = (method: string, path: string, body: object) =>
+    asPage(lead, method, `/api/connectivity${path}`, { headers: { 'slices-experiment': id }, body });
+  const [start_date, end_date] = [1, 2].map((hour) => new Date(Date.now() + hour * 3_600_000).toISOString());
+  const asked = {
+    site1: 'be-gent1',
+    site2: 'pl-poznan1',
+    bandwidth: '100',
+    start_date,
+    end_date,
+    tokens: [],
+  };
+  const booked = await ask('POST', '', asked);
+  expect(booked.status).toBe(201);
+  const path = `/${JSON.parse(booked.text).id}`;
+  for (const [method, at, body] of [
+    ['POST', '', { ...asked, bandwidth: '999999' }],
+    ['PUT', path, { bandwidth: '999999', tokens: [] }],
+  ] as const) {
+    const refused = await ask(method, at, body);
+    expect(refused.status).toBe(422);
+    const tried = await ask(method, `${at}?dry_run=true`, body);
+    expect([tried.status, JSON.parse(tried.text)]).toEqual([
+      200,
+      { ok: false, problem: JSON.parse(refused.text) },
+    ]);
+    const accepted = await ask(method, `${at}?dry_run=true`, { ...body, bandwidth: '1' });
+    expect([accepted.status, JSON.parse(accepted.text)]).toMatchObject([200, { bandwidth: 1 }]);
+  }
+  expect((await ask('PUT', '/con_none?dry_run=true', { bandwidth: '1', tokens: [] })).status).toBe(404);
+  expect((await ask('DELETE', path, {})).status).toBe(204);
 });
 
 describe('its cookie', () => {

@@ -180,6 +180,11 @@ async function world({ token = () => user(), instead = () => undefined }: Habits
   };
 }
 
+/** A provider whose description is this; its own where there is none. */
+const describing = (answer: () => Promise<Response> | undefined): Habits => ({
+  instead: (url) => (url === DESCRIPTION ? answer() : undefined),
+});
+
 const booked = booking();
 
 describe('the page of a server that trusts an identity provider not built like ours', () => {
@@ -219,9 +224,9 @@ describe('the page of a server that trusts an identity provider not built like o
     const fetched = portalAsked.filter((each) => each.startsWith('application/jwt '));
     expect(fetched).toEqual([`application/jwt ${EXPERIMENTS}${IDS.experiment}`]);
     // Its access token is renewed there, with the refresh token that it gave at first.
-    moveTo(280_000);
+    moveTo(296_000);
     expect((await send('GET', '/ui/api/links')).status).toBe(200);
-    moveTo(560_000);
+    moveTo(592_000);
     expect((await send('GET', '/ui/api/links')).status).toBe(200);
     expect((await send('POST', '/ui/logout', ours)).status).toBe(204);
     expect(asked.map(({ form }) => form.get('grant_type') ?? form.get('token'))).toEqual([
@@ -287,10 +292,8 @@ describe('the page of a server that trusts an identity provider not built like o
 
   test('a provider that is away is asked every half minute, and what it said is used for a day', async () => {
     let isAway = false;
-    const { send, descriptions, moveTo } = await world({
-      instead: (url) =>
-        isAway && url === DESCRIPTION ? Promise.resolve(new Response(null, { status: 503 })) : undefined,
-    });
+    const away = () => (isAway ? Promise.resolve(new Response(null, { status: 503 })) : undefined);
+    const { send, descriptions, moveTo } = await world(describing(away));
     const visit = async () => (await send('POST', '/ui/login', ours)).status;
     expect(await visit()).toBe(200);
     isAway = true;
@@ -312,9 +315,7 @@ describe('the page of a server that trusts an identity provider not built like o
   test.each([{ issuer: 'https://evil.example' }, { token_endpoint: 'https://evil.example/token' }])(
     'logs in nowhere where the provider says %o',
     async (changes) => {
-      const instead = (url: string) =>
-        url === DESCRIPTION ? Promise.resolve(Response.json({ ...described, ...changes })) : undefined;
-      const { send } = await world({ instead });
+      const { send } = await world(describing(async () => Response.json({ ...described, ...changes })));
       expect((await send('POST', '/ui/login', ours)).status).toBe(503);
     },
   );
@@ -327,9 +328,7 @@ describe('the page of a server that trusts an identity provider not built like o
         controller.enqueue(new Uint8Array(65_536));
       },
     });
-    const { send } = await world({
-      instead: (url) => (url === DESCRIPTION ? Promise.resolve(new Response(endless)) : undefined),
-    });
+    const { send } = await world(describing(async () => new Response(endless)));
     expect((await send('POST', '/ui/login', ours)).status).toBe(503);
     expect(read).toBeLessThan(2_000_000);
   });
@@ -337,13 +336,11 @@ describe('the page of a server that trusts an identity provider not built like o
   test('does not wait without end for a provider (THREATS.md 83)', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     const asked = Promise.withResolvers<void>();
-    const { send } = await world({
-      instead: (url) => {
-        if (url !== DESCRIPTION) return undefined;
-        asked.resolve();
-        return new Promise<never>(() => undefined);
-      },
-    });
+    const never = () => {
+      asked.resolve();
+      return new Promise<never>(() => undefined);
+    };
+    const { send } = await world(describing(never));
     const reply = send('POST', '/ui/login', ours);
     await asked.promise;
     vi.advanceTimersByTime(5000);
