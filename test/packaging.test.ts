@@ -158,7 +158,7 @@ describe('a commit that can be released', () => {
     ['of another version in its lock', 'package-lock.json has version 0.1.0', { lock: { version: '0.1.0' } }],
     ['of which the changelog does not tell', '## [1.0.0] - DATE', { changelog: '## [0.9.0] - 2026-12-01\n' }],
     ['whose day it does not have', '## [1.0.0] - DATE', { changelog: '## [1.0.0] - unreleased\n' }],
-    ['with changes', ' M src/entry.ts', { changes: ' M src/entry.ts\n' }],
+    ['with changes', ' M src/main/entry.ts', { changes: ' M src/main/entry.ts\n' }],
     ['before a release', 'pre-release', { ...early, manifest: { ...manifest, version } }, `v${version}`],
     ['of another tag', 'v1.0.1', {}, 'v1.0.1'],
   ])('is not one %s: %s', (_, named, other, tag = 'v1.0.0') => {
