@@ -117,25 +117,26 @@ export const SiteName = v.pipe(
   v.examples(['be-gent1', 'pl-poznan1']),
 );
 
-/** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
-export const Instant = v.pipe(
-  v.string(),
-  v.isoTimestamp(),
-  v.metadata({ format: 'date-time' }),
-  v.description('ISO 8601 UTC timestamp with milliseconds.'),
-  v.examples([EXAMPLE_START]),
-);
+/** An {@link Instant} with a meaning of its own. */
+export const describedInstant = (description: string) =>
+  v.pipe(
+    v.string(),
+    v.metadata({ format: 'date-time' }),
+    v.description(description),
+    v.examples([EXAMPLE_START]),
+    v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
+      const instant = parseInstant(dataset.value, 'utc-if-absent');
+      if (instant !== undefined) return formatInstant(instant);
+      addIssue({ message: 'not an RFC 3339 timestamp' });
+      return NEVER;
+    }),
+  );
 
-/** A timestamp in any service's reply (contract/README.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
-export const ReplyInstant = v.pipe(
-  v.string(),
-  v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
-    const instant = parseInstant(dataset.value, 'utc-if-absent');
-    if (instant !== undefined) return formatInstant(instant);
-    addIssue({ message: 'not an RFC 3339 timestamp' });
-    return NEVER;
-  }),
-);
+/**
+ * A timestamp in a reply: the reference server writes RFC 3339 in UTC with milliseconds. Any service's comes out so
+ * (contract/README.md, "Timestamps", column Client).
+ */
+export const Instant = describedInstant('ISO 8601 UTC timestamp with milliseconds.');
 
 /**
  * A timestamp in a request: RFC 3339 with a zone (contract/README.md, "POST"). Comes out in milliseconds since the Unix epoch.

@@ -2,8 +2,7 @@ import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
 import {
   BODY_EXAMPLES,
-  PROBLEM_FACTS,
-  PROBLEM_MESSAGES,
+  REFUSAL_EXAMPLES,
   REQUEST_EXAMPLES,
   SCHEMAS,
   type SchemaName,
@@ -51,7 +50,6 @@ export function describeApi(version: string): Described {
     const before = paths[path] ?? { parameters: pathParameters(route) };
     paths[path] = { ...before, [route.method.toLowerCase()]: operation(operationId, route) };
   }
-  const answered = [...new Set(routes.flatMap(([, route]) => [...problemsOf(route)]))].toSorted();
   return {
     openapi: '3.1.1',
     info: {
@@ -71,12 +69,6 @@ export function describeApi(version: string): Described {
     paths,
     components: {
       schemas: mapped(SCHEMAS, jsonSchema),
-      examples: Object.fromEntries(
-        answered.map((code) => {
-          const value = problemBody([{ code, msg: PROBLEM_MESSAGES[code] }], PROBLEM_FACTS[code]);
-          return [code, { summary: code, value }];
-        }),
-      ),
       securitySchemes: {
         userToken: {
           type: 'http',
@@ -182,12 +174,12 @@ function parameters(place: 'query' | 'header', declared: Readonly<Record<string,
   }));
 }
 
-function ref(kind: 'schemas' | 'examples', name: string): Described {
-  return { $ref: `#/components/${kind}/${name}` };
-}
-
 function body(name: SchemaName): Described {
-  return { schema: ref('schemas', name), example: BODY_EXAMPLES[name], examples: REQUEST_EXAMPLES[name] };
+  return {
+    schema: { $ref: `#/components/schemas/${name}` },
+    example: BODY_EXAMPLES[name],
+    examples: REQUEST_EXAMPLES[name],
+  };
 }
 
 /** A header of a reply that is text. */
@@ -244,14 +236,21 @@ function responses({ success, query = {}, service, ...route }: Route): Described
       headers:
         refused === PROBLEMS.too_many_requests.status ? RETRY_AFTER : isChallenge ? CHALLENGE : undefined,
       content: {
-        'application/json': {
-          schema: ref('schemas', 'ProblemBody'),
-          examples: Object.fromEntries(codes.map((code) => [code, ref('examples', code)])),
-        },
+        'application/json': { ...body('ProblemBody'), examples: unlessEmpty(refusals(codes)) },
       },
     };
   }
   return found;
+}
+
+/** The examples that some of these codes have. */
+function refusals(codes: readonly ProblemCode[]): Described {
+  return Object.fromEntries(
+    codes.map((code) => {
+      const { msg, ...facts } = REFUSAL_EXAMPLES[code] ?? {};
+      return [code, msg && { summary: code, value: problemBody([{ code, msg }], facts) }];
+    }),
+  );
 }
 
 /** The codes that a route's replies may carry, its own and those that every route may answer. */

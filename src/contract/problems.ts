@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { countFrom, describedText, extension, Instant, ReplyInstant } from './fields.ts';
+import { countFrom, describedInstant, describedText, extension, Instant } from './fields.ts';
 import { withoutTokens } from './secret.ts';
 
 /** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
@@ -123,7 +123,7 @@ const item = v.optional(
 );
 
 const fact = (description: string) => v.optional(describedText(description));
-const factAt = (description: string) => v.optional(v.pipe(Instant, v.description(description)));
+const factAt = (description: string) => v.optional(describedInstant(description));
 const factSites = (description: string) =>
   v.optional(v.pipe(v.array(v.string()), v.description(description)));
 const factCount = (description: string) =>
@@ -217,8 +217,8 @@ export type Alternative = v.InferOutput<typeof Alternative>;
 export const AlternativeReply = v.object({
   kind: v.optional(v.fallback(v.optional(v.picklist(ALTERNATIVE_KINDS)), undefined)),
   start_now: v.optional(v.boolean()),
-  start_date: v.nullable(ReplyInstant),
-  end_date: ReplyInstant,
+  start_date: v.nullable(Instant),
+  end_date: Instant,
   bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1)),
   via: v.optional(v.array(v.string())),
   item: v.fallback(item, undefined),

@@ -1,10 +1,10 @@
 import * as v from 'valibot';
 import {
   countFrom,
+  describedInstant,
   ExperimentId,
   extension,
   Instant,
-  ReplyInstant,
   RequestDuration,
   ReservationId,
   ReservationName,
@@ -188,7 +188,7 @@ export const Reservation = v.object({
   site2: SiteName,
   bandwidth: countFrom(1, 'Mbps.'),
   start_date: Instant,
-  end_date: v.pipe(Instant, v.description('Not later than the expiry of the experiment.')),
+  end_date: describedInstant('Not later than the expiry of the experiment.'),
   experiment_id: ExperimentId,
   created_at: Instant,
   created_by: UserId,
@@ -205,8 +205,7 @@ export type Reservation = v.InferOutput<typeof Reservation>;
 
 /**
  * A reservation as the client reads it from any service (contract/README.md, "Decided here", column Client):
- * bandwidth as a number or as digits, timestamps in any RFC 3339 form or without a zone (then UTC), members that
- * the spec does not name ignored. The output is a {@link Reservation}.
+ * bandwidth as a number or as digits, members that the spec does not name ignored. The output is a {@link Reservation}.
  */
 export const ReservationReply = v.object({
   ...Reservation.entries,
@@ -215,9 +214,6 @@ export const ReservationReply = v.object({
     v.integer(),
     v.minValue(1),
   ),
-  start_date: ReplyInstant,
-  end_date: ReplyInstant,
-  created_at: ReplyInstant,
   // Another service may mean something else by it.
   via: v.fallback(v.optional(Via), undefined),
   hops: v.fallback(v.optional(Hops), undefined),
