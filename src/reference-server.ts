@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { RequestListener } from 'node:http';
+import type { Hono } from 'hono';
 import { Allocator } from './allocator/allocator.ts';
 import { builtInTopology, createNetwork } from './allocator/network.ts';
 import { type IdKind, newId } from './contract/fields.ts';
@@ -9,22 +10,16 @@ import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts'
 import { readInstalled } from './files/installed.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
-import { createEventStreams, type EventStreams } from './server/connectivity/events.ts';
+import { createEventStreams } from './server/connectivity/events.ts';
 import { administratorsNamed, type ServiceTrust } from './server/credentials.ts';
 import { createDocs } from './server/docs/docs.ts';
 import { createHealth } from './server/health.ts';
 import type { IdentityProvider } from './server/identity/identity-provider.ts';
 import { loadIdentityProvider } from './server/identity/load.ts';
-import { createSessions, createUserSessions, type Sessions } from './server/identity/sessions.ts';
+import { createSessions, createUserSessions } from './server/identity/sessions.ts';
 import { createTokenExchange } from './server/identity/token-exchange.ts';
 import { latestExpiry, userClaims } from './server/identity/user-token.ts';
-import type { Service } from './server/keys/key-ring.ts';
-import {
-  addressesBelow,
-  createIssuers,
-  type ServiceAddresses,
-  type ServiceIssuer,
-} from './server/keys/service-issuer.ts';
+import { addressesBelow, createIssuers, type ServiceAddresses } from './server/keys/service-issuer.ts';
 import { createListener } from './server/listener.ts';
 import { type Log, noLog, withoutRepeats } from './server/log.ts';
 import type { ServerMetrics } from './server/metrics/server-metrics.ts';
@@ -35,12 +30,11 @@ import {
   checkDirectory,
   type DirectoryFile,
   directoryOf,
-  type InitialDirectory,
   type UserRoles,
   usersOf,
 } from './server/portal/directory.ts';
 import { createPortal } from './server/portal/portal.ts';
-import { type Users, usersIn } from './server/portal/users.ts';
+import { usersIn } from './server/portal/users.ts';
 import { protectedResource } from './server/protected-resource.ts';
 import { type RouteMounter, routeMounter } from './server/routing.ts';
 import { createIdentity, createServices, externalService, type ServicesOptions } from './server/services.ts';
@@ -191,11 +185,11 @@ export interface ReferenceServer {
  *   DirectoryError for such a directory
  * @throws DatabaseFormatError, StoreUnavailableError, Failure when the database can't be used
  */
-export async function createReferenceServer(given: ReferenceServerOptions = {}): Promise<ReferenceServer> {
-  const setup = setUp({ ...given, log: given.log && withoutRepeats(given.log) });
-  const stores = await openStores(given.database ?? ':memory:', setup.log);
+export async function createReferenceServer(options: ReferenceServerOptions = {}): Promise<ReferenceServer> {
+  const setup = setUp(options);
+  const stores = await openStores(options.database ?? ':memory:', setup.log);
   try {
-    return await start(setup, stores);
+    return serverOf(await openParts(setup, stores));
   } catch (error) {
     // A server that does not start leaves nothing open (THREATS.md 65).
     await stores.close();
@@ -203,17 +197,27 @@ export async function createReferenceServer(given: ReferenceServerOptions = {}):
   }
 }
 
-/** The parts of a server that need no database: the options, checked. */
-type Setup = ReturnType<typeof setUp>;
-
+/** The parts of a server that need no database. @throws RangeError for options that exclude each other */
 function setUp(options: ReferenceServerOptions) {
   const { baseUrl = 'http://offline.localhost', now = Date.now, random = randomBytes } = options;
-  const { log = noLog, trust } = options;
+  const { trust, ui, directory } = options;
+  const log = options.log ? withoutRepeats(options.log) : noLog;
   const own = addressesBelow(baseUrl);
   const addresses = trust ? { ...own, ...foreignAddresses(trust) } : own;
   const { hostname } = new URL(baseUrl);
   const makeId = (kind: IdKind): string => newId(kind, hostname, now(), random(10));
-  const trustInForeign = trustInForeignIssuers(options, now, log);
+  const pageClientId = ui === false ? undefined : ui?.clientId;
+  if (trust && options.autoApprove !== undefined) {
+    throw new RangeError('autoApprove lets a built-in user in, and trust has none');
+  }
+  if (trust && options.ci) {
+    throw new RangeError('ci is for an identity provider of its own, and trust names another');
+  }
+  if (!trust && pageClientId !== undefined) {
+    throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
+  }
+  const fetching = { now, log, keySetFailed: options.metrics?.keySetFailed };
+  const clients = pageClientId === undefined ? [] : [pageClientId];
   return {
     options,
     now,
@@ -222,244 +226,86 @@ function setUp(options: ReferenceServerOptions) {
     addresses,
     /** The path of the base address, without a slash at the end. */
     prefix: new URL(addresses.connectivity).pathname.replace(/\/$/, ''),
+    makeId,
+    pageClientId,
+    /** What reads the keys of other issuers. */
+    fetching,
     site: { name: options.name, baseUrl: addresses.connectivity },
     groups: {
       projects: options.projectsApiGroup ?? PROJECTS_API_GROUP,
       experiments: options.experimentsApiGroup ?? EXPERIMENTS_API_GROUP,
     },
-    makeId,
     /** Whether other issuers are trusted. Else the server has users, a portal and an identity provider of its own. */
     usesForeignIssuers: trust !== undefined,
-    /** Trust in them, if any. */
-    trustInForeign,
+    foreign: trust && foreignTrust(trust, { ...fetching, clients }),
     network: createNetwork(options.topology ?? builtInTopology()),
     isAdministrator: administratorsNamed(
       options.administrators ?? [],
       trust ? soleIssuer(trust) : own.identity,
     ),
     /** The records that it starts with; undefined where other issuers are trusted. */
-    initial: trust ? undefined : initialDirectory(options, now, makeId),
+    initial: trust
+      ? undefined
+      : directory
+        ? directoryOf(checkDirectory(directory), now(), makeId)
+        : builtInDirectory(now(), makeId),
   };
 }
 
-function initialDirectory(
-  { directory }: ReferenceServerOptions,
-  now: () => number,
-  makeId: (kind: IdKind) => string,
-): InitialDirectory {
-  return directory ? directoryOf(checkDirectory(directory), now(), makeId) : builtInDirectory(now(), makeId);
-}
-
-/** Trust in the issuers of `trust`; undefined without it. @throws RangeError for options that exclude each other */
-function trustInForeignIssuers(
-  { trust, ui, autoApprove, metrics, ci }: ReferenceServerOptions,
-  now: () => number,
-  log: Log,
-): ServiceTrust | undefined {
-  const clientId = pageClientIdOf({ ui });
-  if (trust && autoApprove !== undefined) {
-    throw new RangeError('autoApprove lets a built-in user in, and trust has none');
-  }
-  if (trust && ci) throw new RangeError('ci is for an identity provider of its own, and trust names another');
-  if (trust) {
-    const clients = clientId === undefined ? [] : [clientId];
-    return foreignTrust(trust, { now, log, clients, keySetFailed: metrics?.keySetFailed });
-  }
-  if (clientId === undefined) return undefined;
-  throw new RangeError('ui.clientId is a client of an identity provider of trust, and there is none');
-}
-
-/** The page's client at the identity provider of `trust`. */
-function pageClientIdOf({ ui }: Pick<ReferenceServerOptions, 'ui'>): string | undefined {
-  return ui === false ? undefined : ui?.clientId;
-}
-
-/** The parts that the services of a server share once its database is open. */
-interface Shared {
-  stores: Stores;
-  issuers: Record<Service, ServiceIssuer>;
-  sessions: Sessions;
-  trust: ServiceTrust;
-  users: Users;
-  /** The identity provider with the key that signs now. */
-  identity: () => Promise<IdentityProvider>;
-  events: EventStreams;
-  allocator: Allocator;
-}
-
-async function start(setup: Setup, stores: Stores): Promise<ReferenceServer> {
-  const { options, now, log, own, addresses, groups, site, usesForeignIssuers, trustInForeign, initial } =
-    setup;
-  const { metrics, accessTokenTtl } = options;
-  const issuers = await createIssuers(own, {
-    store: stores.keys,
-    now,
-    history: stores.history,
-    log,
-    rotateEvery: options.rotateKeysEvery,
-  });
-  if (initial) await stores.directory.settle(initial);
-  if (options.maxLive !== undefined) await stores.reservations.prepareCounts();
-  metrics?.serve({ prefix: setup.prefix, groups });
+/** The parts that the services share once the database is open. */
+async function openParts(setup: ReturnType<typeof setUp>, stores: Stores) {
+  const { options, now, log, addresses, network, foreign, initial } = setup;
+  const { metrics, maxShare, maxLive, rotateKeysEvery: rotateEvery } = options;
+  const { reservations, directory, history } = stores;
+  const issuers = await createIssuers(setup.own, { store: stores.keys, now, history, log, rotateEvery });
+  if (initial) await directory.settle(initial);
+  if (maxLive !== undefined) await reservations.prepareCounts();
+  metrics?.serve({ prefix: setup.prefix, groups: setup.groups });
   const sessions = createSessions(stores.identityRecords, stores.ciRules, now);
   const trust: ServiceTrust =
-    trustInForeign && options.trust
-      ? {
-          ...trustInForeign,
-          ownership: createOwnership(stores.owners, trustedIssuers(options.trust), stores.history),
-        }
+    foreign && options.trust
+      ? { ...foreign, ownership: createOwnership(stores.owners, trustedIssuers(options.trust), history) }
       : {
           ...ownTrust(issuers, addresses.connectivity, now),
           isLive: sessions.isLive,
-          leadsOf: stores.directory.leads,
+          leadsOf: directory.leads,
         };
-  const users = await usersIn(stores.directory, initial);
-  const links = setup.network.links.map(({ site1, site2 }) => linkId(site1, site2));
-  const stranded = await stores.reservations.countBeside(links, now());
-  const identity = keptIdentity(setup, { stores, issuers, sessions, trust, users });
-  const events = createEventStreams({ reservations: stores.reservations, links, trust, now, log });
-  const { network } = setup;
-  const { maxShare, maxLive } = options;
-  const newId = (): string => setup.makeId('reservation');
-  const store = stores.reservations;
-  const observe = metrics?.allocator;
-  const allocator = new Allocator({ network, store, now, newId, observe, maxShare, maxLive });
-  const mount = routeMounter(groups);
-  const health = createHealth({ mount, ping: () => stores.ping(), log });
-  const answer = createServices({
-    ...servicesOf(setup, { stores, issuers, sessions, trust, users, identity, events, allocator }, mount),
-    health: health.routes,
-  });
+  const links = network.links.map(({ site1, site2 }) => linkId(site1, site2));
   return {
-    addresses,
-    users: initial ? usersOf(initial) : [],
-    stranded,
-    fetch: answer,
-    listener: createListener({
-      site,
-      fetch: answer,
-      clientAddress: options.behindProxy ? forwardedAddress : undefined,
-      identity: usesForeignIssuers ? undefined : identity,
-      log,
-      metrics,
-    }),
-    async signIn(user) {
-      const person = await users.named(user);
-      const { connectivity: audience } = addresses;
-      return issuers.identity.issue(userClaims(person, { audience, login: now(), ttl: accessTokenTtl }));
-    },
-    drain() {
-      health.drain();
-      events.close();
-      void allocator.stop();
-    },
-    forget: (before) => stores.reservations.forget(before),
-    async close() {
-      events.close();
-      await allocator.stop();
-      await stores.close();
-    },
-  };
-}
-
-function servicesOf(
-  setup: Setup,
-  { stores, issuers, sessions, trust, identity, events, allocator }: Shared,
-  mount: RouteMounter,
-): Omit<ServicesOptions, 'health'> {
-  const { options, now, log, addresses, groups, site, usesForeignIssuers, network, makeId, prefix } = setup;
-  const { metrics, accessTokenTtl, maxChanges, ui } = options;
-  const { reservations, directory } = stores;
-  return {
-    site,
-    groups,
-    connectivity: createConnectivity({
+    ...setup,
+    stores,
+    issuers,
+    sessions,
+    trust,
+    users: await usersIn(directory, initial),
+    stranded: await reservations.countBeside(links, now()),
+    events: createEventStreams({ reservations, links, trust, now, log }),
+    allocator: new Allocator({
       network,
-      allocator,
-      reservations,
-      issuer: issuers.connectivity,
-      trust,
-      mount,
-      isAdministrator: setup.isAdministrator,
-      resource: protectedResource(addresses, groups, usesForeignIssuers),
-      maxChanges,
-      events,
-      log,
+      store: reservations,
       now,
-      observe: metrics?.booking,
+      newId: () => setup.makeId('reservation'),
+      observe: metrics?.allocator,
+      maxShare,
+      maxLive,
     }),
-    portal: usesForeignIssuers
-      ? externalService('portal', addresses.portal)
-      : createPortal({
-          directory,
-          sessions: createUserSessions(sessions.records, now, accessTokenTtl),
-          rules: stores.ciRules,
-          ciIssuers: options.ci?.issuers ?? {},
-          ruleRemoved: sessions.forget,
-          issuer: issuers.portal,
-          trust,
-          mount,
-          now,
-          newId: makeId,
-        }),
-    identity: usesForeignIssuers
-      ? externalService('identity provider', addresses.identity)
-      : createIdentity(issuers.identity),
-    docs: createDocs({
-      groups,
-      sites: network.sites,
-      usesForeignIssuers,
-      prefix,
-      site,
-      readFile: (name) => readInstalled('api-docs', name),
-      now,
-    }),
-    pages: createServicePages({ site, addresses, usesForeignIssuers }),
-    ui:
-      ui === false
-        ? undefined
-        : (within) =>
-            createUi({
-              site,
-              addresses,
-              usesForeignIssuers,
-              network,
-              readFile: (name) => readInstalled('ui', name),
-              access: createPageAccess({
-                site,
-                addresses,
-                groups,
-                within,
-                trust,
-                store: stores.pageSessions,
-                provider: options.trust
-                  ? foreignPageProvider(options.trust, addresses.identity, pageClientIdOf(options))
-                  : { fetch: async (request) => (await identity()).fetch(request) },
-                now,
-                log,
-              }),
-            }),
-    log,
-    metrics,
   };
 }
+type Parts = Awaited<ReturnType<typeof openParts>>;
 
 /**
  * The identity provider, made when it is needed. Its library takes its key when it is created, so another signing key needs
  * another provider. So does another history of the database, which may lack the secrets and the key of the same kid.
  */
-function keptIdentity(
-  setup: Setup,
-  { stores, issuers, sessions, trust, users }: Omit<Shared, 'identity' | 'events' | 'allocator'>,
-): () => Promise<IdentityProvider> {
-  const { options, now, log, site, addresses } = setup;
+function identityOf(parts: Parts): () => Promise<IdentityProvider> {
+  const { options, stores, issuers, sessions, trust, users, site, addresses, now, log } = parts;
   const { accessTokenTtl, autoApprove, ci } = options;
-  // The issuers' keys are kept when the provider is made anew.
+  // It keeps the keys of the CI's issuers when the provider is made anew.
   const exchange =
     ci &&
     createTokenExchange({
       issuers: ci.issuers,
-      trust: ciTrust(ci, addresses.identity, { now, log, keySetFailed: options.metrics?.keySetFailed }),
+      trust: ciTrust(ci, addresses.identity, parts.fetching),
       rules: stores.ciRules,
       records: sessions.records,
       audience: addresses.connectivity,
@@ -491,5 +337,130 @@ function keptIdentity(
     const { jwk } = await issuers.identity.signingKey(latestExpiry(now(), accessTokenTtl));
     const name = `${jwk.kid} ${stores.history()}`;
     return kept.get(name) ?? kept.keep(name, open(jwk));
+  };
+}
+
+/** The page on the network. @param within answers what it passes on to the services */
+function pageOf(
+  parts: Parts,
+  identity: () => Promise<IdentityProvider>,
+  within: Parameters<NonNullable<ServicesOptions['ui']>>[0],
+) {
+  const { options, site, addresses, groups, usesForeignIssuers, network, trust, now, log } = parts;
+  const access = createPageAccess({
+    site,
+    addresses,
+    groups,
+    within,
+    trust,
+    store: parts.stores.pageSessions,
+    provider: options.trust
+      ? foreignPageProvider(options.trust, addresses.identity, parts.pageClientId)
+      : { fetch: async (request) => (await identity()).fetch(request) },
+    now,
+    log,
+  });
+  const readFile = (name: string) => readInstalled('ui', name);
+  return createUi({ site, addresses, usesForeignIssuers, network, readFile, access });
+}
+
+/** Portal, connectivity service and documentation as one function of a Request. */
+function servicesOf(
+  parts: Parts,
+  identity: () => Promise<IdentityProvider>,
+  mount: RouteMounter,
+  health: Hono,
+) {
+  const { options, stores, issuers, sessions, trust, events, allocator, network, now, log } = parts;
+  const { site, addresses, groups, prefix, makeId, usesForeignIssuers } = parts;
+  return createServices({
+    site,
+    groups,
+    connectivity: createConnectivity({
+      network,
+      allocator,
+      reservations: stores.reservations,
+      issuer: issuers.connectivity,
+      trust,
+      mount,
+      isAdministrator: parts.isAdministrator,
+      resource: protectedResource(addresses, groups, usesForeignIssuers),
+      maxChanges: options.maxChanges,
+      events,
+      log,
+      now,
+      observe: options.metrics?.booking,
+    }),
+    portal: usesForeignIssuers
+      ? externalService('portal', addresses.portal)
+      : createPortal({
+          directory: stores.directory,
+          sessions: createUserSessions(sessions.records, now, options.accessTokenTtl),
+          rules: stores.ciRules,
+          ciIssuers: options.ci?.issuers ?? {},
+          ruleRemoved: sessions.forget,
+          issuer: issuers.portal,
+          trust,
+          mount,
+          now,
+          newId: makeId,
+        }),
+    identity: usesForeignIssuers
+      ? externalService('identity provider', addresses.identity)
+      : createIdentity(issuers.identity),
+    docs: createDocs({
+      groups,
+      sites: network.sites,
+      usesForeignIssuers,
+      prefix,
+      site,
+      readFile: (name) => readInstalled('api-docs', name),
+      now,
+    }),
+    health,
+    pages: createServicePages({ site, addresses, usesForeignIssuers }),
+    ui: options.ui === false ? undefined : (within) => pageOf(parts, identity, within),
+    log,
+    metrics: options.metrics,
+  });
+}
+
+function serverOf(parts: Parts): ReferenceServer {
+  const { options, stores, issuers, users, addresses, site, stranded, events, allocator, now, log } = parts;
+  const mount = routeMounter(parts.groups);
+  const health = createHealth({ mount, ping: () => stores.ping(), log });
+  const identity = identityOf(parts);
+  const answer = servicesOf(parts, identity, mount, health.routes);
+  return {
+    addresses,
+    users: parts.initial ? usersOf(parts.initial) : [],
+    stranded,
+    fetch: answer,
+    listener: createListener({
+      site,
+      fetch: answer,
+      clientAddress: options.behindProxy ? forwardedAddress : undefined,
+      identity: parts.usesForeignIssuers ? undefined : identity,
+      log,
+      metrics: options.metrics,
+    }),
+    async signIn(user) {
+      const person = await users.named(user);
+      const { connectivity: audience } = addresses;
+      return issuers.identity.issue(
+        userClaims(person, { audience, login: now(), ttl: options.accessTokenTtl }),
+      );
+    },
+    drain() {
+      health.drain();
+      events.close();
+      void allocator.stop();
+    },
+    forget: (before) => stores.reservations.forget(before),
+    async close() {
+      events.close();
+      await allocator.stop();
+      await stores.close();
+    },
   };
 }
