@@ -11,8 +11,7 @@ import {
 } from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { inOneText, Sentence } from '../../contract/said.ts';
-import { alternativeText, type Offered } from '../../words/alternatives.ts';
-import { exceedsLink, limitText } from '../../words/problems.ts';
+import { alternativeText, exceedsLink, limitText, type Offered } from '../../words/problems.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
