@@ -204,7 +204,8 @@ const CHALLENGE = {
   ),
 };
 
-function responses({ success, query = {}, service, ...route }: Route): Described {
+function responses(route: Route): Described {
+  const { success, query = {}, service } = route;
   const { status, schema, signed, media, tagged, headers = {} } = success;
   const json = schema && body(schema);
   const text = { schema: { type: 'string' } };
@@ -253,8 +254,24 @@ function refusals(codes: readonly ProblemCode[]): Described {
   );
 }
 
-/** The codes that a route's replies may carry, its own and those that every route may answer. */
-function problemsOf({ method, problems }: Pick<Route, 'method' | 'problems'>): Set<ProblemCode> {
-  const everywhere = ['request_invalid', 'host_unknown', 'internal', 'unavailable'] as const;
-  return new Set([...problems, ...everywhere, ...(method === 'GET' ? [] : (['outcome_unknown'] as const))]);
+/** The codes that a route's replies may carry: those that follow from what it is and needs, and its own. */
+export function problemsOf({
+  method,
+  path,
+  credentials,
+  scopes,
+  request,
+  problems = [],
+}: Route): Set<ProblemCode> {
+  const follow: readonly (readonly [boolean, ...ProblemCode[]])[] = [
+    [credentials !== 'none', 'token_missing', 'token_invalid', 'token_expired'],
+    [scopes.length > 0, 'scope_missing'],
+    [credentials === 'experiment', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
+    [credentials === 'experiment', 'experiment_tokens_differ'],
+    [request !== undefined, 'body_unreadable', 'body_too_large', 'media_type_unsupported'],
+    [/\{(?:id|list)\}/.test(path), 'not_found'],
+    [true, 'request_invalid', 'host_unknown', 'internal', 'unavailable'],
+    [method !== 'GET', 'outcome_unknown'],
+  ];
+  return new Set([...follow.flatMap(([holds, ...codes]) => (holds ? codes : [])), ...problems]);
 }

@@ -26,14 +26,6 @@ import {
 /** Version in every API path (contract/README.md, "Versioning" 1). */
 export const API_VERSION = 'v1alpha1';
 
-/** The problems of requests that any user token may make. */
-const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
-/** The problems of requests that need a user token with a scope. */
-const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
-
-/** The problems of a body, whatever it should hold. */
-const UNREADABLE = ['body_unreadable', 'body_too_large', 'media_type_unsupported'] as const;
-
 /** What the routes of the portal have in common, and those of its extensions. */
 const PORTAL = { service: 'portal', credentials: 'user', scopes: ['projects'] } as const;
 const EXTENDED = { ...PORTAL, extension: true } as const;
@@ -45,7 +37,7 @@ const CI_RULES = {
   path: `${EXPERIMENTS}{id}/ci-rules`,
   scopes: ['projects', 'sessions'],
   action: 'ci-rules',
-  problems: [...IN_PORTAL, 'role_not_allowed', 'wrong_experiment', 'not_found'],
+  problems: ['role_not_allowed', 'wrong_experiment'],
 } as const;
 
 /** The portal's endpoints (contract/README.md, "Portal endpoints"), but for its key set. */
@@ -56,7 +48,6 @@ const PORTAL_ROUTES = {
     path: PROJECTS,
     summary: "List the caller's projects",
     success: { status: 200, schema: 'ProjectList' },
-    problems: IN_PORTAL,
   },
   projectToken: {
     ...PORTAL,
@@ -64,7 +55,7 @@ const PORTAL_ROUTES = {
     path: `${PROJECTS}{id}`,
     summary: 'Get a project token (Accept: application/jwt)',
     success: { status: 200, schema: 'Project', signed: true },
-    problems: [...IN_PORTAL, 'wrong_project', 'not_found'],
+    problems: ['wrong_project'],
   },
   listExperiments: {
     ...EXTENDED,
@@ -72,7 +63,6 @@ const PORTAL_ROUTES = {
     path: EXPERIMENTS,
     summary: "List the caller's experiments",
     success: { status: 200, schema: 'ExperimentList' },
-    problems: IN_PORTAL,
   },
   createExperiment: {
     ...EXTENDED,
@@ -83,8 +73,8 @@ const PORTAL_ROUTES = {
     request: 'ExperimentRequest',
     success: { status: 201, schema: 'Experiment' },
     problems: [
-      ...[...IN_PORTAL, 'role_not_allowed', 'wrong_project', ...UNREADABLE, 'experiment_invalid'],
-      ...['experiment_limit_reached', 'name_taken', 'date_invalid', 'date_past', 'project_ends_first'],
+      ...['role_not_allowed', 'wrong_project', 'experiment_invalid', 'experiment_limit_reached'],
+      ...['name_taken', 'date_invalid', 'date_past', 'project_ends_first'],
     ],
   },
   experimentToken: {
@@ -93,7 +83,7 @@ const PORTAL_ROUTES = {
     path: `${EXPERIMENTS}{id}`,
     summary: 'Get an experiment token (Accept: application/jwt)',
     success: { status: 200, schema: 'Experiment', signed: true },
-    problems: [...IN_PORTAL, 'wrong_experiment', 'not_found'],
+    problems: ['wrong_experiment'],
   },
   listSessions: {
     ...EXTENDED,
@@ -102,7 +92,6 @@ const PORTAL_ROUTES = {
     summary: "List the caller's logins that have not ended",
     scopes: ['sessions'],
     success: { status: 200, schema: 'SessionList' },
-    problems: IN_PORTAL,
   },
   endSession: {
     ...EXTENDED,
@@ -111,7 +100,6 @@ const PORTAL_ROUTES = {
     summary: "End one of the caller's logins: its tokens are not accepted any more",
     scopes: ['sessions'],
     success: { status: 204 },
-    problems: [...IN_PORTAL, 'not_found'],
   },
   listCiRules: {
     ...CI_RULES,
@@ -126,7 +114,7 @@ const PORTAL_ROUTES = {
       'Let the jobs of a repository act as the caller in an experiment; the same rule again is renewed',
     request: 'CiRuleRequest',
     success: { status: 201, schema: 'CiRule' },
-    problems: [...CI_RULES.problems, ...UNREADABLE, 'ci_rule_invalid', 'date_invalid', 'date_past'],
+    problems: [...CI_RULES.problems, 'ci_rule_invalid', 'date_invalid', 'date_past'],
   },
   removeCiRule: {
     ...CI_RULES,
@@ -213,8 +201,8 @@ export interface Route {
     tagged?: boolean;
     headers?: Readonly<Record<string, string>>;
   };
-  /** Which problems it may answer, beside those that every route may. */
-  problems: readonly ProblemCode[];
+  /** Which problems it may answer, beside those that follow from its other members; see `problemsOf`. */
+  problems?: readonly ProblemCode[];
   /** Not in the API as it is given: an extension of the reference server. */
   extension?: boolean;
 }
@@ -223,26 +211,23 @@ const LINK = `/apis/${API_VERSION}/links/{site1}/{site2}`;
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
 
 const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
-const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
-const BODY = [...UNREADABLE, 'tokens_invalid'] as const;
 /** The refusals that concern a site, a date or a bandwidth, of creates and of updates. */
 const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
 const OF_CREATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'updates');
 const OF_SITES = OF_CREATES.filter((code) => PROBLEMS[code].loc === 'Site');
 const OF_UPDATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'creates');
-const OF_CHANGES = ['request_invalid', 'too_many_requests'] as const;
 const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
-const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS, 'search_given_up'] as const;
+const CHANGE_REFUSALS = ['tokens_invalid', 'too_many_requests', ...OF_TEXTS, 'search_given_up'] as const;
 const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREATES, 'idempotency_key_reused'];
 
-const PERIOD_PROBLEMS = ['request_invalid', 'date_invalid', 'date_past', 'period_empty'] as const;
+const PERIOD_PROBLEMS = ['date_invalid', 'date_past', 'period_empty'] as const;
 const WINDOW_PROBLEMS = [...PERIOD_PROBLEMS, ...OF_SITES, 'search_given_up'] as const;
 
 /** What the routes of one kind have in common. */
 const RESERVATIONS = { service: 'connectivity', credentials: 'experiment', scopes: ['projects'] } as const;
 const READING = { service: 'connectivity', method: 'GET', scopes: [] } as const;
 const LINKS = { ...READING, credentials: 'user', extension: true } as const;
-const PUBLIC = { ...READING, credentials: 'none', problems: [] } as const;
+const PUBLIC = { ...READING, credentials: 'none' } as const;
 const KEY_SET = {
   ...PUBLIC,
   path: KEY_SET_PATH,
@@ -293,7 +278,6 @@ export const ROUTES = {
     action: 'list',
     query: LIST_QUERY,
     success: { status: 200, schema: 'ReservationList', tagged: true },
-    problems: [...CREDENTIALS, 'request_invalid'],
     extension: true,
   },
   readReservation: {
@@ -303,7 +287,6 @@ export const ROUTES = {
     summary: 'Read a reservation',
     action: 'read',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...CREDENTIALS, 'not_found'],
   },
   updateReservation: {
     ...RESERVATIONS,
@@ -314,7 +297,7 @@ export const ROUTES = {
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...CHANGE_REFUSALS, ...OF_UPDATES, 'not_found'],
+    problems: [...CHANGE_REFUSALS, ...OF_UPDATES],
   },
   deleteReservation: {
     ...RESERVATIONS,
@@ -324,14 +307,12 @@ export const ROUTES = {
     action: 'delete',
     query: { reason: REASON },
     success: { status: 204 },
-    problems: [...CREDENTIALS, 'not_found'],
   },
   listLinks: {
     ...LINKS,
     path: `/apis/${API_VERSION}/links`,
     summary: 'List the links between sites',
     success: { status: 200, schema: 'LinkList' },
-    problems: UNAUTHENTICATED,
   },
   linkUse: {
     ...LINKS,
@@ -339,7 +320,7 @@ export const ROUTES = {
     summary: 'Read the use of all links over time',
     query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS },
     success: { status: 200, schema: 'UseList', tagged: true },
-    problems: [...UNAUTHENTICATED, ...PERIOD_PROBLEMS],
+    problems: PERIOD_PROBLEMS,
   },
   linkAvailability: {
     ...LINKS,
@@ -347,7 +328,7 @@ export const ROUTES = {
     summary: "Read a link's use over time",
     query: { ...WINDOW, ...ROUTE_QUERY, points: POINTS },
     success: { status: 200, schema: 'Availability', tagged: true },
-    problems: [...UNAUTHENTICATED, ...WINDOW_PROBLEMS],
+    problems: WINDOW_PROBLEMS,
   },
   linkSlots: {
     ...LINKS,
@@ -356,7 +337,7 @@ export const ROUTES = {
     query: { ...SLOT, ...WINDOW, ...ROUTE_QUERY },
     headers: { [EXPERIMENT_TOKEN_HEADER]: TOKEN_FOR_SHARE },
     success: { status: 200, schema: 'SlotList' },
-    problems: [...IN_PORTAL, ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
+    problems: ['scope_missing', ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
   },
   linkRoutes: {
     ...LINKS,
@@ -364,7 +345,7 @@ export const ROUTES = {
     summary: 'List the routes that a reservation may take',
     query: { ...ROUTE_QUERY, limit: ROUTE_LIMIT },
     success: { status: 200, schema: 'RouteList' },
-    problems: [...UNAUTHENTICATED, 'request_invalid', ...OF_SITES],
+    problems: OF_SITES,
   },
   events: {
     ...LINKS,
@@ -374,7 +355,7 @@ export const ROUTES = {
     query: EVENTS_QUERY,
     headers: { [EXPERIMENT_TOKEN_HEADER]: TOKEN_FOR_EVENTS },
     success: { status: 200, media: EVENT_STREAM_TYPE },
-    problems: [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ', 'too_many_requests', 'cursor_too_old'],
+    problems: [...FORBIDDEN, 'experiment_tokens_differ', 'too_many_requests', 'cursor_too_old'],
   },
   connectivityKeySet: { ...KEY_SET, summary: 'Public key set for verifying connectivity tokens' },
   keyHistory: {
@@ -396,7 +377,7 @@ export const ROUTES = {
     path: '/status/{link}/{list}',
     summary: 'Read which connectivity tokens of a link still stand (Token Status List)',
     success: { status: 200, media: STATUS_LIST_TYPE, tagged: true },
-    problems: ['not_found', 'too_many_requests'],
+    problems: ['too_many_requests'],
     extension: true,
   },
   health: { ...HEALTH_CHECK, path: '/healthz', summary: 'Whether the process answers' },
