@@ -10,13 +10,14 @@ import {
 import { ReservationId, SiteName } from './fields.ts';
 import { PROBLEMS, type ProblemCode, problemBody } from './problems.ts';
 import { WHO_MAY } from './roles.ts';
-import type { Parameter } from './route-parameters.ts';
+
 import {
   EXPERIMENT_TOKEN_HEADER,
   EXPERIMENTS_API_GROUP,
   EXTENSIONS,
   EXTENSIONS_MEMBER,
   JWT_TYPE,
+  type Parameter,
   PROJECTS_API_GROUP,
   PROTECTED_RESOURCE_PATH,
   ROUTES,
