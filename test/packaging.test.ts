@@ -194,7 +194,7 @@ test.each([
     const [first, second] = [1, 2].map(() => {
       writeArchive(path, folder, [
         { path: 'bin/slices-conn', content: 'program', runs: true },
-        { path: 'LICENSE', content: { file: join(root, 'LICENSE') } },
+        { path: 'LICENSE', content: textOf('LICENSE') },
       ]);
       return readFileSync(path, 'base64');
     });
