@@ -43,12 +43,8 @@ const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 export function newId(kind: IdKind, host: string, now: number, random: Uint8Array): string {
   let bits = BigInt(Math.trunc(now));
   for (const byte of random.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
-  let opaque = '';
-  for (let index = 0; index < 26; index += 1) {
-    opaque = (BASE32[Number(bits & 31n)] ?? '') + opaque;
-    bits >>= 5n;
-  }
-  return `${ID_PREFIXES[kind]}_${host}_${opaque}`;
+  const digits = Array.from(bits.toString(32).padStart(26, '0'), (digit) => Number.parseInt(digit, 32));
+  return `${ID_PREFIXES[kind]}_${host}_${digits.map((digit) => BASE32[digit]).join('')}`;
 }
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;

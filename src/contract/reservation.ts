@@ -42,15 +42,10 @@ export function withTexts<Texts extends ReservationTexts>(source: Texts, change:
   return changed;
 }
 
-/** The wishes for the route of a reservation: extensions (contract/README.md, "Extensions"). Absent members wish nothing. */
-export interface AskedRoute {
-  /** The sites that it passes, in this order from `site1` on. */
-  via?: string[];
-  /** The sites that it does not pass. */
-  avoid?: string[];
-  /** Whether one link must connect the two sites. */
-  direct?: boolean;
-}
+/** What is asked of a reservation's route; see {@link ASKED_ROUTE}. Absent members ask nothing. */
+export type AskedRoute = {
+  [Member in keyof typeof ASKED_ROUTE]?: v.InferInput<(typeof ASKED_ROUTE)[Member]>;
+};
 
 /** The members about the route alone. */
 export function askedRouteOf({ via, avoid, direct }: AskedRoute): AskedRoute {
@@ -167,7 +162,7 @@ const requestSites = (name: 'via' | 'avoid', most: number, description: string) 
     ),
   );
 
-/** The members of a request that are about its route: extensions; see {@link AskedRoute}. */
+/** The members of a request that are about its route: extensions (contract/README.md, "Extensions"). */
 export const ASKED_ROUTE = {
   via: requestSites('via', MAX_HOPS - 1, 'The sites that the route passes, in this order from site1 on.'),
   avoid: requestSites('avoid', MAX_AVOIDED, 'The sites that the route does not pass.'),
@@ -179,7 +174,7 @@ export const ASKED_ROUTE = {
       v.transform((direct) => direct || undefined),
     ),
   ),
-} satisfies Record<keyof AskedRoute, v.GenericSchema>;
+};
 
 /** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
