@@ -1,5 +1,6 @@
 import { promises } from 'node:fs';
-import { getAsset, getAssetKeys, isSea } from 'node:sea';
+// By its namespace: the oldest Node.js that runs this package has no `getAssetKeys`, and needs none.
+import * as sea from 'node:sea';
 
 /** The folders of files that the build puts beside the code: the interactive page of the API, the network's page, and licences. */
 type InstalledFolder = 'api-docs' | 'ui' | 'licences';
@@ -13,7 +14,7 @@ type InstalledFolder = 'api-docs' | 'ui' | 'licences';
  */
 export async function readInstalled(folder: InstalledFolder, name: string): Promise<Uint8Array | undefined> {
   const path = `${folder}/${name}`;
-  if (isSea()) return getAssetKeys().includes(path) ? new Uint8Array(getAsset(path)) : undefined;
+  if (sea.isSea()) return sea.getAssetKeys().includes(path) ? new Uint8Array(sea.getAsset(path)) : undefined;
   return promises.readFile(new URL(`./${path}`, import.meta.url)).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
     throw error;
