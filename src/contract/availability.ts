@@ -69,11 +69,7 @@ export const AvailabilityQuery = v.object({
 });
 
 /** The query of a request for the use of all links. */
-export const UseQuery = v.object({
-  start: WINDOW.start,
-  end: WINDOW.end,
-  points: requestCount('points', MAX_POINTS),
-});
+export const UseQuery = v.pick(AvailabilityQuery, ['start', 'end', 'points']);
 
 /** The query of a request for slots. Times and the duration come out in milliseconds, the bandwidth in Mbps. */
 export const SlotsQuery = v.object({

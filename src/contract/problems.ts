@@ -213,19 +213,6 @@ export const Alternative = v.pipe(
 /** See {@link Alternative}. */
 export type Alternative = v.InferOutput<typeof Alternative>;
 
-/** An alternative as the client reads it. Services that are older than `kind` and `start_now` do not send them. */
-export const AlternativeReply = v.object({
-  kind: v.optional(v.fallback(v.optional(v.picklist(ALTERNATIVE_KINDS)), undefined)),
-  start_now: v.optional(v.boolean()),
-  start_date: v.nullable(Instant),
-  end_date: Instant,
-  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1)),
-  via: v.optional(v.array(v.string())),
-  item: v.fallback(item, undefined),
-});
-/** See {@link AlternativeReply}. */
-export type AlternativeReply = v.InferOutput<typeof AlternativeReply>;
-
 /** The limits that a demand can break; see {@link Limit}. */
 export const LIMITS = ['bandwidth', 'tags', 'share'] as const;
 
