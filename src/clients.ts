@@ -25,7 +25,6 @@ export { type Link, SITES } from './contract/links.ts';
 export type {
   Alternative,
   AlternativeKind,
-  AlternativeReply,
   FreePart,
   Limit,
   ProblemBody,

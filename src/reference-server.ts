@@ -6,7 +6,7 @@ import { type IdKind, newId } from './contract/fields.ts';
 import { linkId, type Topology } from './contract/links.ts';
 import type { Role } from './contract/roles.ts';
 import { EXPERIMENTS_API_GROUP, PROJECTS_API_GROUP } from './contract/routes.ts';
-import { readInstalled } from './installed-files.ts';
+import { readInstalled } from './files/installed.ts';
 import { forwardedAddress } from './server/client-address.ts';
 import { createConnectivity } from './server/connectivity/connectivity.ts';
 import { createEventStreams } from './server/connectivity/events.ts';

@@ -21,27 +21,17 @@ const FLAGS = new Set(
   Object.values(SERVER_OPTIONS.serve).map(({ flags }) => /--[a-z-]+/.exec(flags)?.[0] ?? ''),
 );
 
-describe('the unit for systemd', () => {
+test.skipIf(!has('systemd-analyze'))('the unit for systemd is accepted, and hardened', () => {
   const unit = textOf('src/packaging/systemd/slices-conn.service');
-
-  test.skipIf(!has('systemd-analyze'))('is accepted, and hardened', () => {
-    // The program is not installed on the machine of the test.
-    const file = join(folder, 'slices-conn.service');
-    writeFileSync(file, unit.replace('/usr/local/bin/slices-conn', '/bin/true'));
-    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
-      encoding: 'utf8',
-    });
-    expect([status, stderr.split('\n').filter((line) => line.includes(file))]).toEqual([0, []]);
-    const settings = ['security', '--offline=true', '--threshold=15', file];
-    expect(spawnSync('systemd-analyze', settings, { encoding: 'utf8' }).status).toBe(0);
+  // The program is not installed on the machine of the test.
+  const file = join(folder, 'slices-conn.service');
+  writeFileSync(file, unit.replace('/usr/local/bin/slices-conn', '/bin/true'));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], {
+    encoding: 'utf8',
   });
-
-  test('has flags that serve knows', () => {
-    const [, line = ''] = /^ExecStart=\S+ serve (.*) \$FLAGS$/m.exec(unit) ?? [];
-    const given = line.match(/--[a-z-]+/g) ?? [];
-    expect(given.length).toBeGreaterThan(0);
-    expect(given.filter((flag) => !FLAGS.has(flag))).toEqual([]);
-  });
+  expect([status, stderr.split('\n').filter((line) => line.includes(file))]).toEqual([0, []]);
+  const settings = ['security', '--offline=true', '--threshold=15', file];
+  expect(spawnSync('systemd-analyze', settings, { encoding: 'utf8' }).status).toBe(0);
 });
 
 /** Debian's packages of the libraries of Node.js; libgcc comes with that of C++. */
@@ -66,31 +56,30 @@ test.skipIf(process.platform !== 'linux' || !has('readelf'))(
   },
 );
 
-describe('the containers', () => {
+test('unit and containers start serve with flags that it knows', () => {
+  const [, unit = ''] =
+    /^ExecStart=\S+ (serve .*) \$FLAGS$/m.exec(textOf('src/packaging/systemd/slices-conn.service')) ?? [];
+  const [, recipe = '[]'] = /^CMD (\[.*\])$/m.exec(textOf('src/packaging/container/Containerfile')) ?? [];
   const Compose = v.object({
     services: v.record(v.string(), v.object({ command: v.optional(v.array(v.string())) })),
   });
+  const compose = v.parse(Compose, parse(textOf('src/packaging/container/compose.yaml'), { merge: true }));
+  const composed = Object.values(compose.services).flatMap(({ command }) => (command ? [command] : []));
+  expect(composed).toHaveLength(2);
+  const commands = [unit.split(' '), v.parse(v.array(v.string()), JSON.parse(recipe)), ...composed];
+  for (const [name, ...words] of commands) {
+    expect(name).toBe('serve');
+    const flags = words.filter((word) => word.startsWith('--')).map((word) => word.split('=')[0] ?? '');
+    expect(flags.length).toBeGreaterThan(0);
+    expect(flags.filter((flag) => !FLAGS.has(flag))).toEqual([]);
+  }
+});
 
-  test('have flags that serve knows', () => {
-    const file: unknown = parse(textOf('src/packaging/container/compose.yaml'), { merge: true });
-    const commands = Object.values(v.parse(Compose, file).services).flatMap(({ command }) =>
-      command ? [command] : [],
-    );
-    expect(commands).toHaveLength(2);
-    const [, recipe = '[]'] = /^CMD (\[.*\])$/m.exec(textOf('src/packaging/container/Containerfile')) ?? [];
-    for (const [name, ...flags] of [...commands, v.parse(v.array(v.string()), JSON.parse(recipe))]) {
-      expect(name).toBe('serve');
-      const names = flags.filter((flag) => flag.startsWith('--')).map((flag) => flag.split('=')[0] ?? '');
-      expect(names.filter((flag) => !FLAGS.has(flag))).toEqual([]);
-    }
-  });
-
-  test.skipIf(!has('caddy'))('have a configuration that Caddy takes', () => {
-    const config = join(root, 'src/packaging/container/Caddyfile');
-    execFileSync('caddy', ['validate', '--adapter', 'caddyfile', '--config', config], {
-      env: { ...process.env, SITE: 'slices.example.org', HOME: folder },
-      stdio: 'pipe',
-    });
+test.skipIf(!has('caddy'))('the containers have a configuration that Caddy takes', () => {
+  const config = join(root, 'src/packaging/container/Caddyfile');
+  execFileSync('caddy', ['validate', '--adapter', 'caddyfile', '--config', config], {
+    env: { ...process.env, SITE: 'slices.example.org', HOME: folder },
+    stdio: 'pipe',
   });
 });
 
@@ -158,7 +147,7 @@ describe('a commit that can be released', () => {
     ['of another version in its lock', 'package-lock.json has version 0.1.0', { lock: { version: '0.1.0' } }],
     ['of which the changelog does not tell', '## [1.0.0] - DATE', { changelog: '## [0.9.0] - 2026-12-01\n' }],
     ['whose day it does not have', '## [1.0.0] - DATE', { changelog: '## [1.0.0] - unreleased\n' }],
-    ['with changes', ' M src/entry.ts', { changes: ' M src/entry.ts\n' }],
+    ['with changes', ' M src/main/entry.ts', { changes: ' M src/main/entry.ts\n' }],
     ['before a release', 'pre-release', { ...early, manifest: { ...manifest, version } }, `v${version}`],
     ['of another tag', 'v1.0.1', {}, 'v1.0.1'],
   ])('is not one %s: %s', (_, named, other, tag = 'v1.0.0') => {
@@ -194,7 +183,7 @@ test.each([
     const [first, second] = [1, 2].map(() => {
       writeArchive(path, folder, [
         { path: 'bin/slices-conn', content: 'program', runs: true },
-        { path: 'LICENSE', content: { file: join(root, 'LICENSE') } },
+        { path: 'LICENSE', content: textOf('LICENSE') },
       ]);
       return readFileSync(path, 'base64');
     });

@@ -27,7 +27,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     ...['contract', 'files', 'tokens', 'client', 'session', 'cli', 'allocator', 'store', 'server', 'operate'],
-    ...['src/installed-files.ts', 'src/reference-server.ts'],
+    'src/reference-server.ts',
   ],
   page: ['contract', 'words', 'vlan', 'client'],
   build: ['contract', 'words', 'cli', 'server', 'operate', 'page'],
@@ -263,7 +263,7 @@ describe('every file of src', () => {
         /\b(?:readFile|readFileSync|createReadStream|openAsBlob|readSync)\b/.test(SOURCES.get(file) ?? ''),
     );
     // The others read what was installed or compiled with the program.
-    expect(readers).toEqual(['src/files/bounded.ts', 'src/installed-files.ts']);
+    expect(readers).toEqual(['src/files/bounded.ts', 'src/files/installed.ts']);
     const streams = files.filter((file) => /for await .* of process\.stdin/.test(SOURCES.get(file) ?? ''));
     expect(streams).toEqual([]);
   });
@@ -279,7 +279,7 @@ describe('every file of src', () => {
     const calls = files.filter((file) => /process\.exit\(|console\./.test(SOURCES.get(file) ?? ''));
     // The last one keeps a library from printing.
     expect(calls).toEqual([
-      ...['src/entry.ts', 'src/main/main.ts', 'src/main/terminal.ts'],
+      ...['src/main/entry.ts', 'src/main/main.ts', 'src/main/terminal.ts'],
       'src/server/identity/load.ts',
     ]);
   });

@@ -61,6 +61,7 @@ async function bundlePage(dist: string): Promise<void> {
           'idOf',
           'countFrom',
           'describedText',
+          'describedInstant',
         ],
         ...['fact', 'factAt', 'factSites', 'factCount'],
       ],

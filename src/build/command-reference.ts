@@ -4,21 +4,8 @@ import { HELP_TOPICS, helpTopic } from '../cli/help-topics.ts';
 import { CommandTree, GLOBAL_FLAGS_HINT, type TreeSurroundings } from '../cli/program.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 
-/** One command of the tree: the words by which it is called, and itself. */
-interface Entry {
-  name: string;
-  command: Command;
-}
-
-/** Everything that help prints: of the program, of each command, and of each topic. */
-interface Help {
-  overview: string;
-  commands: { name: string; summary: string; help: string }[];
-  topics: { name: string; text: string }[];
-}
-
-/** The texts that the command line itself prints, so that nothing is declared twice. Text that is in every help is left out. */
-async function allHelp(): Promise<Help> {
+/** All that help prints, of the program, of each command and of each topic, by the command line itself: so nothing is declared twice. Text that is in every help is left out. */
+async function allHelp() {
   let printed = '';
   const around: TreeSurroundings = {
     env: { version: '0', variables: {}, licences: async () => undefined },
@@ -92,15 +79,12 @@ function roff(text: string): string {
     .replaceAll(/^(?=[.'])/gm, '\\&');
 }
 
-/** A command that help shows, and its sub-commands. */
-function entries(command: Command, before: string): Entry[] {
+/** A command that help shows, and its sub-commands, each with the words by which it is called. */
+function entries(command: Command, before: string): { name: string; command: Command }[] {
   const name = `${before} ${command.name()}`;
-  const below = command.commands.filter((child) => shown(command).has(child));
+  const shown = command.createHelp().visibleCommands(command);
+  const below = command.commands.filter((child) => shown.includes(child));
   return [{ name, command }, ...below.flatMap((child) => entries(child, name))];
-}
-
-function shown(command: Command): ReadonlySet<Command> {
-  return new Set(command.createHelp().visibleCommands(command));
 }
 
 function topicTitle(topic: string): string {

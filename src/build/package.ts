@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type CompletionShell, SHELLS, scriptOf } from '../cli/completion/scripts.ts';
 import { type Packed, writeArchive } from './archives.ts';
 import { manualPage } from './command-reference.ts';
-import { fileName, makeExecutables, ownPlatform } from './executables.ts';
-import { NODE_PROGRAMS, type Platform } from './node-programs.ts';
+import { fileName, makeExecutables, NODE_PROGRAMS, ownPlatform, type Platform } from './executables.ts';
 import { MANIFEST, ROOT, sha256Of } from './packages.ts';
 
 /**
@@ -79,9 +78,9 @@ function npmPackage(): void {
 function archived(platform: Platform, manual: string): Packed[] {
   const program = fileName(platform);
   return [
-    { path: program, content: { file: join(EXECUTABLES, platform, program) }, runs: true },
-    { path: 'LICENSE', content: { file: join(ROOT, 'LICENSE') } },
-    { path: 'THIRD-PARTY-NOTICES.txt', content: { file: join(EXECUTABLES, 'notices.txt') } },
+    { path: program, content: readFileSync(join(EXECUTABLES, platform, program)), runs: true },
+    { path: 'LICENSE', content: readFileSync(join(ROOT, 'LICENSE')) },
+    { path: 'THIRD-PARTY-NOTICES.txt', content: readFileSync(join(EXECUTABLES, 'notices.txt')) },
     { path: 'slices-conn.1', content: manual },
     ...SHELLS.map((shell) => ({
       path: `completions/${COMPLETIONS[shell]}`,

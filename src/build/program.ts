@@ -26,12 +26,12 @@ export async function bundleProgram(
 ): Promise<void> {
   const isEmbedded = kind === 'embedded';
   const program = await rolldown({
-    input: { entry: join(ROOT, isEmbedded ? 'src/executable.ts' : 'src/entry.ts') },
+    input: { entry: join(ROOT, 'src/main/entry.ts') },
     platform: 'node',
     external: OUTSIDE[kind],
     // What is imported later and is in a file that every command loads comes with it.
     checks: { eval: false, ineffectiveDynamicImport: false },
-    plugins: [filesOf(kind), standIns, packagesUsed(found)],
+    plugins: [standIns, packagesUsed(found)],
   });
   await program.write({
     dir,
@@ -59,15 +59,6 @@ export async function bundleProgram(
     },
   });
 }
-
-/** Lets an executable's program read its files from the executable. */
-const filesOf = (kind: keyof typeof OUTSIDE): Plugin => ({
-  name: 'program-files',
-  resolveId: (source) =>
-    kind === 'embedded' && source.endsWith('/installed-files.ts')
-      ? join(ROOT, 'src/embedded-files.ts')
-      : null,
-});
 
 const IN_UNDICI = /[\\/]undici[\\/]lib[\\/](?!web[\\/])/;
 

@@ -30,15 +30,12 @@ export function parsed(file: string) {
 export function importsOf(file: string): Import[] {
   const { module } = parsed(file);
   const fixed = [...module.staticImports, ...module.staticExports].flatMap((statement): Import[] => {
-    const request = 'moduleRequest' in statement ? statement.moduleRequest?.value : undefined;
-    const requests =
-      request !== undefined
-        ? [request]
-        : statement.entries.flatMap((entry) =>
-            'moduleRequest' in entry && entry.moduleRequest ? [entry.moduleRequest.value] : [],
-          );
-    const typeOnly = statement.entries.length > 0 && statement.entries.every((entry) => entry.isType);
-    return [...new Set(requests)].map((to) => ({ from: file, to, typeOnly }));
+    const [first] = statement.entries;
+    // Of exports, the entries name the file.
+    const named = 'moduleRequest' in statement ? statement : first;
+    const request = named && 'moduleRequest' in named ? named.moduleRequest : undefined;
+    const typeOnly = first !== undefined && statement.entries.every((entry) => entry.isType);
+    return request ? [{ from: file, to: request.value, typeOnly }] : [];
   });
   const source = SOURCES.get(file) ?? '';
   const dynamic = module.dynamicImports.map(({ moduleRequest }) => ({

@@ -1,15 +1,9 @@
 import * as v from 'valibot';
-import {
-  type Availability,
-  AvailabilityReply,
-  type RouteItem,
-  RouteList,
-  type Slot,
-  SlotListReply,
-} from '../contract/availability.ts';
+import { Availability, type RouteItem, RouteList, type Slot, SlotList } from '../contract/availability.ts';
 import { isoDuration } from '../contract/durations.ts';
 import { EVENT_STREAM_TYPE } from '../contract/events.ts';
 import { Failure, isMissing } from '../contract/failure.ts';
+import { NextCursor } from '../contract/fields.ts';
 import { formatInstant, type ReservationState } from '../contract/instants.ts';
 import { type Link, LinkList } from '../contract/links.ts';
 import { isProblemCode, PROBLEMS } from '../contract/problems.ts';
@@ -173,7 +167,7 @@ export function createConnectivityClient(
 
     async availability({ points, ...question }) {
       const query = { ...linkQuery(question), points: points?.toString() };
-      const read = (reply: Reply) => readAs(AvailabilityReply, reply, 'availability of the link');
+      const read = (reply: Reply) => readAs(AvailabilityPage, reply, 'availability of the link');
       const [first, ...rest] = await linkAnswers(service, 'availability', question, query, read);
       if (!first) throw new RangeError('a list has a first page');
       return { ...first, ...joined([first, ...rest]), nextCursor: null };
@@ -182,7 +176,7 @@ export function createConnectivityClient(
     async slots({ bandwidth, duration, ...question }) {
       const asked = { bandwidth: String(bandwidth), duration: isoDuration(duration) };
       const query = { ...linkQuery(question), ...asked };
-      const read = (reply: Reply) => readAs(SlotListReply, reply, 'list of slots');
+      const read = (reply: Reply) => readAs(SlotPage, reply, 'list of slots');
       const pages = await linkAnswers(service, 'slots', question, query, read);
       return pages.flatMap(({ items }) => items);
     },
@@ -265,10 +259,11 @@ function answered(error: unknown): undefined {
   if (!isAnswered(error)) throw error;
 }
 
-const ReservationPage = v.object({
-  items: v.array(ReservationReply),
-  nextCursor: v.optional(v.nullable(v.string()), null),
-});
+/** Some services leave it out of the last page. */
+const nextCursor = v.optional(NextCursor, null);
+const ReservationPage = v.object({ items: v.array(ReservationReply), nextCursor });
+const AvailabilityPage = v.object({ ...Availability.entries, nextCursor });
+const SlotPage = v.object({ ...SlotList.entries, nextCursor });
 
 /** The parameters of a window and a route. */
 function linkQuery({ start, end, via = [], avoid = [], direct }: Omit<LinkWindow, 'site1' | 'site2'>): Query {

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { type CiRule, CiRuleReply, type CiRuleRequestBody } from '../contract/ci-rules.ts';
+import { CiRule, type CiRuleRequestBody } from '../contract/ci-rules.ts';
 import {
   type Experiment,
   ExperimentReply,
@@ -179,7 +179,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       await unlessMissing(request('endSession', 'application/json', { id }), listSessions);
     },
     async ciRules(id) {
-      const schema = v.object({ items: v.array(CiRuleReply) });
+      const schema = v.object({ items: v.array(CiRule) });
       return readAs(schema, await listCiRules(id), 'list of rules for CI jobs').items;
     },
     async addCiRule(id, rule) {
@@ -189,7 +189,7 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
           : error;
       });
       const reply = await unlessMissing(added, () => listCiRules(id));
-      return readMade(CiRuleReply, reply, 'rule for CI jobs', 'slices-conn experiment ci list');
+      return readMade(CiRule, reply, 'rule for CI jobs', 'slices-conn experiment ci list');
     },
     async removeCiRule(id, rule) {
       await request('removeCiRule', 'application/json', { id, rule });

@@ -9,7 +9,7 @@ import {
 } from '../contract/failure.ts';
 import { isObject, readJson } from '../contract/json.ts';
 import {
-  AlternativeReply,
+  Alternative,
   DETAIL_LOCATIONS,
   type DetailLocation,
   FreePart,
@@ -68,7 +68,7 @@ export function replyFailure(reply: Reply): Failure {
     httpStatus: status,
     hasOwnCode: own !== undefined,
     retryable: code !== 'outcome_unknown' && (status === 429 || status >= 500),
-    alternatives: readItems(AlternativeReply, body['alternatives']),
+    alternatives: readItems(Alternative, body['alternatives']),
     limits: readItems(Limit, body['limits']),
     free: readItems(FreePart, body['free']),
     fix: fixOf(code, details),

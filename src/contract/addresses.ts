@@ -128,22 +128,15 @@ export function forIssuer<Value>(issuers: ReadonlyMap<string, Value>, issuer: st
   return issuers.get(issuer) ?? issuers.get(issuer.endsWith('/') ? issuer.slice(0, -1) : `${issuer}/`);
 }
 
-/** A user of one issuer who may read and delete any reservation of a server. The operator names them; no role does. */
-interface Administrator {
-  /** The user token's `sub`. */
-  user: string;
-  /** The user token's `iss`; undefined stands for the identity provider that the server has of its own. */
-  issuer?: string;
-}
-
 /**
- * Reads how an administrator is named: `USER_ID`, or `USER_ID@ISSUER_URL` for a user of an issuer that the server
- * trusts. With a user id alone, any trusted issuer could claim to speak for that user.
+ * Reads how an administrator is named, who may read and delete any reservation of a server: `USER_ID`, or `USER_ID@ISSUER_URL` for
+ * a user of an issuer that the server trusts. With a user id alone, any trusted issuer could claim to speak for that user.
  *
- * @returns undefined when it is neither
+ * @returns the user token's `sub`, and its `iss`, which is left out for the server's own identity provider; undefined when the
+ *   text is neither
  * @example readAdministrator('user_h_1@https://login.example.org') // { user: 'user_h_1', issuer: 'https://login.example.org' }
  */
-export function readAdministrator(text: string): Administrator | undefined {
+export function readAdministrator(text: string): { user: string; issuer?: string } | undefined {
   const at = text.indexOf('@');
   const [user, issuer] = at === -1 ? [text] : [text.slice(0, at), text.slice(at + 1)];
   if (!v.is(UserId, user)) return undefined;

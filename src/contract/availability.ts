@@ -2,9 +2,9 @@ import * as v from 'valibot';
 import { DAY, WEEK } from './durations.ts';
 import {
   countFrom,
+  describedInstant,
   Instant,
   NextCursor,
-  ReplyInstant,
   RequestDuration,
   requestInstant,
   SiteName,
@@ -146,22 +146,10 @@ export const UseList = v.object({ items: v.array(Availability), nextCursor: v.nu
 /** See {@link UseList}. */
 export type UseList = v.InferOutput<typeof UseList>;
 
-/** Availability as the client reads it: times in any RFC 3339 form; without the members that were not always there. */
-export const AvailabilityReply = v.object({
-  ...Availability.entries,
-  start_date: ReplyInstant,
-  end_date: ReplyInstant,
-  items: v.array(v.object({ ...AvailablePart.entries, start_date: ReplyInstant, end_date: ReplyInstant })),
-  nextCursor: v.optional(v.nullable(v.string()), null),
-});
-
 /** A run of starts: a reservation that starts at any instant from the first to the last one fits. */
 export const Slot = v.object({
   first_start_date: Instant,
-  last_start_date: v.pipe(
-    Instant,
-    v.description('The last start for which the whole reservation lies before `end`.'),
-  ),
+  last_start_date: describedInstant('The last start for which the whole reservation lies before `end`.'),
 });
 /** See {@link Slot}. */
 export type Slot = v.InferOutput<typeof Slot>;
@@ -170,12 +158,6 @@ export type Slot = v.InferOutput<typeof Slot>;
 export const SlotList = v.object({
   items: v.pipe(v.array(Slot), v.description('In order. No start outside of them fits.')),
   nextCursor: NextCursor,
-});
-
-/** The list as the client reads it; see {@link AvailabilityReply}. */
-export const SlotListReply = v.object({
-  items: v.array(v.object({ first_start_date: ReplyInstant, last_start_date: ReplyInstant })),
-  nextCursor: v.optional(v.nullable(v.string()), null),
 });
 
 /** A route between two sites, and what it can carry where nothing is held. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot';
 import { DAY } from './durations.ts';
-import { describedText, Instant, ReplyInstant, requestInstant, UserId } from './fields.ts';
+import { describedText, Instant, requestInstant, UserId } from './fields.ts';
 
 /** The client for machines, whose refresh tokens are kept as secrets of CI jobs (cli/README.md, "Commands"). */
 export const CI_CLIENT_ID = 'slices-conn-ci';
@@ -130,10 +130,3 @@ export const CiRule = v.object({
 export type CiRule = v.InferOutput<typeof CiRule>;
 /** The reply of `GET …/ci-rules`. */
 export const CiRuleList = v.object({ items: v.array(CiRule), nextCursor: v.null() });
-/** A rule as the client reads it. */
-export const CiRuleReply = v.object({
-  ...CiRule.entries,
-  user: v.string(),
-  created_at: ReplyInstant,
-  expires_at: ReplyInstant,
-});

@@ -92,25 +92,19 @@ export const StatusListClaims = v.looseObject({
 /** See {@link StatusListClaims}. */
 export type StatusListClaims = v.InferOutput<typeof StatusListClaims>;
 
-/** The signed connectivity token's claims as the reference server makes them (contract/README.md, "Signed connectivity token"). */
+/**
+ * The signed connectivity token's claims (contract/README.md, "Signed connectivity token"); `connectivity` comes out as a
+ * Reservation. A signed route is a list of sites, or the token does not verify: what is signed is not left out.
+ */
 export const ConnectivityClaims = v.looseObject({
   ...ServiceClaims.entries,
   sub: ReservationId,
-  connectivity: Reservation,
+  connectivity: v.object({ ...ReservationReply.entries, via: Reservation.entries.via }),
   /** See {@link StatusClaim}; another service may mean something else by it. */
   status: v.optional(v.unknown()),
 });
-
-/**
- * The same as a client reads them from any service; `connectivity` comes out as a Reservation. A signed route is a list of sites, or
- * the token does not verify: what is signed is not left out.
- */
-export const ConnectivityClaimsReply = v.looseObject({
-  ...ConnectivityClaims.entries,
-  connectivity: v.object({ ...ReservationReply.entries, via: Reservation.entries.via }),
-});
-/** See {@link ConnectivityClaimsReply}. */
-export type ConnectivityClaims = v.InferOutput<typeof ConnectivityClaimsReply>;
+/** See {@link ConnectivityClaims}. */
+export type ConnectivityClaims = v.InferOutput<typeof ConnectivityClaims>;
 
 /** A public key as it stands in a key set (RFC 7517 §4). Members that are not named here are kept. */
 export const PublicJwk = v.looseObject({

@@ -1,5 +1,12 @@
 import * as v from 'valibot';
-import { describedText, ExperimentId, Instant, ProjectId, ReplyInstant, requestInstant } from './fields.ts';
+import {
+  describedInstant,
+  describedText,
+  ExperimentId,
+  Instant,
+  ProjectId,
+  requestInstant,
+} from './fields.ts';
 
 /** The longest name of an experiment, in characters. */
 export const MAX_NAME = 64;
@@ -28,7 +35,7 @@ export const ProjectList = v.object({ projects: v.array(Project) });
 export const ExperimentList = v.object({ experiments: v.array(Experiment) });
 
 const text = v.fallback(v.string(), '');
-const time = v.fallback(ReplyInstant, '');
+const time = v.fallback(Instant, '');
 
 /**
  * A project as the client reads it from any portal: only its id is needed. What is missing, null, or not what it
@@ -46,10 +53,9 @@ export const LoginSession = v.object({
   id: describedText('Names the login: 16 hexadecimal digits.'),
   client_id: describedText('The program that logged in, such as `slices-conn-ci` for a machine.'),
   created_at: Instant,
-  last_used_at: v.pipe(Instant, v.description('When it gave an access token last.')),
-  expires_at: v.pipe(
-    Instant,
-    v.description('When it ends: for a person unless it is used before, for a machine at the latest.'),
+  last_used_at: describedInstant('When it gave an access token last.'),
+  expires_at: describedInstant(
+    'When it ends: for a person unless it is used before, for a machine at the latest.',
   ),
   current: v.pipe(v.boolean(), v.description('Whether the request was made with this login.')),
 });

@@ -1,4 +1,4 @@
-import type { AlternativeReply, FreePart, Limit, ProblemCode } from './problems.ts';
+import type { ProblemCode, RefusalFacts } from './problems.ts';
 import type { Said } from './said.ts';
 
 /** The codes of failures that a service does not name itself: found by the client, the session or the command line. */
@@ -54,8 +54,8 @@ export interface FailureDetail {
  */
 export type Changes = Readonly<Record<string, string | readonly string[] | true | undefined>>;
 
-/** The facts of a failure, for people and for programs. */
-export interface FailureFacts {
+/** The facts of a failure, for people and for programs; those of a refusal by a link where the service says them. */
+export interface FailureFacts extends RefusalFacts {
   /** Why it happened, in a sentence. */
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
@@ -78,12 +78,6 @@ export interface FailureFacts {
   isOther?: boolean;
   /** Of a batch: for each item the id of a reservation that it may have left behind; null where none is known. */
   reservations?: readonly (string | null)[];
-  /** Requests that would be accepted instead, where the service says so: the most bandwidth, the earliest, the longest. */
-  alternatives?: readonly AlternativeReply[];
-  /** The limits that the request broke, where the service says so. */
-  limits?: readonly Limit[];
-  /** The free bandwidth in the period that was asked for, where the service tells it. */
-  free?: readonly FreePart[];
   /** Of a signed reservation that verifies and is not good any more: why (cli/README.md, "Output"). */
   standing?: 'deleted_or_replaced' | 'ended';
   /** Of changes that were asked for together: each of them (cli/README.md, "Output", plan and apply). */

@@ -43,12 +43,8 @@ const BASE32 = '0123456789abcdefghjkmnpqrstvwxyz';
 export function newId(kind: IdKind, host: string, now: number, random: Uint8Array): string {
   let bits = BigInt(Math.trunc(now));
   for (const byte of random.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
-  let opaque = '';
-  for (let index = 0; index < 26; index += 1) {
-    opaque = (BASE32[Number(bits & 31n)] ?? '') + opaque;
-    bits >>= 5n;
-  }
-  return `${ID_PREFIXES[kind]}_${host}_${opaque}`;
+  const digits = Array.from(bits.toString(32).padStart(26, '0'), (digit) => Number.parseInt(digit, 32));
+  return `${ID_PREFIXES[kind]}_${host}_${digits.map((digit) => BASE32[digit]).join('')}`;
 }
 
 const HOST = String.raw`[A-Za-z0-9.:\[\]-]{1,255}`;
@@ -117,25 +113,26 @@ export const SiteName = v.pipe(
   v.examples(['be-gent1', 'pl-poznan1']),
 );
 
-/** A timestamp in a reply of the reference server: RFC 3339, UTC, milliseconds. */
-export const Instant = v.pipe(
-  v.string(),
-  v.isoTimestamp(),
-  v.metadata({ format: 'date-time' }),
-  v.description('ISO 8601 UTC timestamp with milliseconds.'),
-  v.examples([EXAMPLE_START]),
-);
+/** An {@link Instant} with a meaning of its own. */
+export const describedInstant = (description: string) =>
+  v.pipe(
+    v.string(),
+    v.metadata({ format: 'date-time' }),
+    v.description(description),
+    v.examples([EXAMPLE_START]),
+    v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
+      const instant = parseInstant(dataset.value, 'utc-if-absent');
+      if (instant !== undefined) return formatInstant(instant);
+      addIssue({ message: 'not an RFC 3339 timestamp' });
+      return NEVER;
+    }),
+  );
 
-/** A timestamp in any service's reply (contract/README.md, "Timestamps", column Client). Comes out as an {@link Instant}. */
-export const ReplyInstant = v.pipe(
-  v.string(),
-  v.rawTransform<string, string>(({ dataset, addIssue, NEVER }) => {
-    const instant = parseInstant(dataset.value, 'utc-if-absent');
-    if (instant !== undefined) return formatInstant(instant);
-    addIssue({ message: 'not an RFC 3339 timestamp' });
-    return NEVER;
-  }),
-);
+/**
+ * A timestamp in a reply: the reference server writes RFC 3339 in UTC with milliseconds. Any service's comes out so
+ * (contract/README.md, "Timestamps", column Client).
+ */
+export const Instant = describedInstant('ISO 8601 UTC timestamp with milliseconds.');
 
 /**
  * A timestamp in a request: RFC 3339 with a zone (contract/README.md, "POST"). Comes out in milliseconds since the Unix epoch.

@@ -1,7 +1,7 @@
 import { MINUTE } from './durations.ts';
 
 const RFC3339 =
-  /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d{1,12}))?(?:([Zz])|([+-])(\d{2}):(\d{2}))?$/;
+  /^(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,12}))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$/;
 
 /** The last instant whose year has four digits, in milliseconds; the first is the Unix epoch. */
 export const LAST_INSTANT = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -31,20 +31,14 @@ export type ZoneRule = 'required' | 'utc-if-absent';
  * @example parseInstant('2026-02-30T10:00:00Z') // undefined: no such day
  */
 export function parseInstant(text: string, zone: ZoneRule = 'required'): number | undefined {
-  const match = RFC3339.exec(text);
-  if (!match) return undefined;
-  const [, year, month, day, hour, minute, second, fraction = '', zulu, sign, offsetHour, offsetMinute] =
-    match;
-  if (!zulu && !sign && zone === 'required') return undefined;
-  const fields = [year, month, day, hour, minute, second].map(Number);
-  const [y = 0, mo = 0, d = 0, h = 0, mi = 0, s = 0] = fields;
-  const local = Date.UTC(y, mo - 1, d, h, mi, s, Number(fraction.padEnd(3, '0').slice(0, 3)));
-  // Date.UTC carries an overflow over (30 February becomes 2 March) and reads years below 100 as 19xx.
-  const named = `${year}-${month}-${day}T${hour}:${minute}:${second}`;
-  if (!Number.isFinite(local) || formatInstant(local).slice(0, 19) !== named) return undefined;
-  const offset = Number(offsetHour ?? 0) * 60 + Number(offsetMinute ?? 0);
-  if (Number(offsetHour ?? 0) > 23 || Number(offsetMinute ?? 0) > 59) return undefined;
-  const instant = local - (sign === '-' ? -offset : offset) * 60_000;
+  const [, day, time, fraction = '', offset] = RFC3339.exec(text) ?? [];
+  if (day === undefined || (offset === undefined && zone === 'required')) return undefined;
+  const named = `${day}T${time}`;
+  const at = (behind: string) => Date.parse(`${named}.${fraction.padEnd(3, '0').slice(0, 3)}${behind}`);
+  const local = at('Z');
+  // The platform carries some days and hours over: 30 February becomes 2 March.
+  if (Number.isNaN(local) || !formatInstant(local).startsWith(named)) return undefined;
+  const instant = at(offset?.toUpperCase() ?? 'Z');
   return instant < 0 || instant > LAST_INSTANT ? undefined : instant;
 }
 

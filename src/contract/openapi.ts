@@ -2,8 +2,7 @@ import { type JsonSchema, toJsonSchema } from '@valibot/to-json-schema';
 import type * as v from 'valibot';
 import {
   BODY_EXAMPLES,
-  PROBLEM_FACTS,
-  PROBLEM_MESSAGES,
+  REFUSAL_EXAMPLES,
   REQUEST_EXAMPLES,
   SCHEMAS,
   type SchemaName,
@@ -11,13 +10,14 @@ import {
 import { ReservationId, SiteName } from './fields.ts';
 import { PROBLEMS, type ProblemCode, problemBody } from './problems.ts';
 import { WHO_MAY } from './roles.ts';
-import type { Parameter } from './route-parameters.ts';
+
 import {
   EXPERIMENT_TOKEN_HEADER,
   EXPERIMENTS_API_GROUP,
   EXTENSIONS,
   EXTENSIONS_MEMBER,
   JWT_TYPE,
+  type Parameter,
   PROJECTS_API_GROUP,
   PROTECTED_RESOURCE_PATH,
   ROUTES,
@@ -51,7 +51,6 @@ export function describeApi(version: string): Described {
     const before = paths[path] ?? { parameters: pathParameters(route) };
     paths[path] = { ...before, [route.method.toLowerCase()]: operation(operationId, route) };
   }
-  const answered = [...new Set(routes.flatMap(([, route]) => [...problemsOf(route)]))].toSorted();
   return {
     openapi: '3.1.1',
     info: {
@@ -71,12 +70,6 @@ export function describeApi(version: string): Described {
     paths,
     components: {
       schemas: mapped(SCHEMAS, jsonSchema),
-      examples: Object.fromEntries(
-        answered.map((code) => {
-          const value = problemBody([{ code, msg: PROBLEM_MESSAGES[code] }], PROBLEM_FACTS[code]);
-          return [code, { summary: code, value }];
-        }),
-      ),
       securitySchemes: {
         userToken: {
           type: 'http',
@@ -182,12 +175,12 @@ function parameters(place: 'query' | 'header', declared: Readonly<Record<string,
   }));
 }
 
-function ref(kind: 'schemas' | 'examples', name: string): Described {
-  return { $ref: `#/components/${kind}/${name}` };
-}
-
 function body(name: SchemaName): Described {
-  return { schema: ref('schemas', name), example: BODY_EXAMPLES[name], examples: REQUEST_EXAMPLES[name] };
+  return {
+    schema: { $ref: `#/components/schemas/${name}` },
+    example: BODY_EXAMPLES[name],
+    examples: REQUEST_EXAMPLES[name],
+  };
 }
 
 /** A header of a reply that is text. */
@@ -212,7 +205,8 @@ const CHALLENGE = {
   ),
 };
 
-function responses({ success, query = {}, service, ...route }: Route): Described {
+function responses(route: Route): Described {
+  const { success, query = {}, service } = route;
   const { status, schema, signed, media, tagged, headers = {} } = success;
   const json = schema && body(schema);
   const text = { schema: { type: 'string' } };
@@ -244,18 +238,41 @@ function responses({ success, query = {}, service, ...route }: Route): Described
       headers:
         refused === PROBLEMS.too_many_requests.status ? RETRY_AFTER : isChallenge ? CHALLENGE : undefined,
       content: {
-        'application/json': {
-          schema: ref('schemas', 'ProblemBody'),
-          examples: Object.fromEntries(codes.map((code) => [code, ref('examples', code)])),
-        },
+        'application/json': { ...body('ProblemBody'), examples: unlessEmpty(refusals(codes)) },
       },
     };
   }
   return found;
 }
 
-/** The codes that a route's replies may carry, its own and those that every route may answer. */
-function problemsOf({ method, problems }: Pick<Route, 'method' | 'problems'>): Set<ProblemCode> {
-  const everywhere = ['request_invalid', 'host_unknown', 'internal', 'unavailable'] as const;
-  return new Set([...problems, ...everywhere, ...(method === 'GET' ? [] : (['outcome_unknown'] as const))]);
+/** The examples that some of these codes have. */
+function refusals(codes: readonly ProblemCode[]): Described {
+  return Object.fromEntries(
+    codes.map((code) => {
+      const { msg, ...facts } = REFUSAL_EXAMPLES[code] ?? {};
+      return [code, msg && { summary: code, value: problemBody([{ code, msg }], facts) }];
+    }),
+  );
+}
+
+/** The codes that a route's replies may carry: those that follow from what it is and needs, and its own. */
+export function problemsOf({
+  method,
+  path,
+  credentials,
+  scopes,
+  request,
+  problems = [],
+}: Route): Set<ProblemCode> {
+  const follow: readonly (readonly [boolean, ...ProblemCode[]])[] = [
+    [credentials !== 'none', 'token_missing', 'token_invalid', 'token_expired'],
+    [scopes.length > 0, 'scope_missing'],
+    [credentials === 'experiment', 'role_not_allowed', 'wrong_experiment', 'wrong_project'],
+    [credentials === 'experiment', 'experiment_tokens_differ'],
+    [request !== undefined, 'body_unreadable', 'body_too_large', 'media_type_unsupported'],
+    [/\{(?:id|list)\}/.test(path), 'not_found'],
+    [true, 'request_invalid', 'host_unknown', 'internal', 'unavailable'],
+    [method !== 'GET', 'outcome_unknown'],
+  ];
+  return new Set([...follow.flatMap(([holds, ...codes]) => (holds ? codes : [])), ...problems]);
 }

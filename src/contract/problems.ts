@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { countFrom, describedText, extension, Instant, ReplyInstant } from './fields.ts';
+import { countFrom, describedInstant, describedText, extension, Instant } from './fields.ts';
 import { withoutTokens } from './secret.ts';
 
 /** The allowed values of `detail[].loc` (contract/README.md, "Errors"). */
@@ -128,7 +128,7 @@ const item = v.optional(
 );
 
 const fact = (description: string) => v.optional(describedText(description));
-const factAt = (description: string) => v.optional(v.pipe(Instant, v.description(description)));
+const factAt = (description: string) => v.optional(describedInstant(description));
 const factSites = (description: string) =>
   v.optional(v.pipe(v.array(v.string()), v.description(description)));
 const factCount = (description: string) =>
@@ -218,19 +218,6 @@ export const Alternative = v.pipe(
 );
 /** See {@link Alternative}. */
 export type Alternative = v.InferOutput<typeof Alternative>;
-
-/** An alternative as the client reads it. Services that are older than `kind` and `start_now` do not send them. */
-export const AlternativeReply = v.object({
-  kind: v.optional(v.fallback(v.optional(v.picklist(ALTERNATIVE_KINDS)), undefined)),
-  start_now: v.optional(v.boolean()),
-  start_date: v.nullable(ReplyInstant),
-  end_date: ReplyInstant,
-  bandwidth: v.pipe(v.number(), v.integer(), v.minValue(1)),
-  via: v.optional(v.array(v.string())),
-  item: v.fallback(item, undefined),
-});
-/** See {@link AlternativeReply}. */
-export type AlternativeReply = v.InferOutput<typeof AlternativeReply>;
 
 /** The limits that a demand can break; see {@link Limit}. */
 export const LIMITS = ['bandwidth', 'tags', 'share'] as const;

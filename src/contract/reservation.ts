@@ -1,10 +1,10 @@
 import * as v from 'valibot';
 import {
   countFrom,
+  describedInstant,
   ExperimentId,
   extension,
   Instant,
-  ReplyInstant,
   RequestDuration,
   ReservationId,
   ReservationName,
@@ -42,15 +42,10 @@ export function withTexts<Texts extends ReservationTexts>(source: Texts, change:
   return changed;
 }
 
-/** The wishes for the route of a reservation: extensions (contract/README.md, "Extensions"). Absent members wish nothing. */
-export interface AskedRoute {
-  /** The sites that it passes, in this order from `site1` on. */
-  via?: string[];
-  /** The sites that it does not pass. */
-  avoid?: string[];
-  /** Whether one link must connect the two sites. */
-  direct?: boolean;
-}
+/** What is asked of a reservation's route; see {@link ASKED_ROUTE}. Absent members ask nothing. */
+export type AskedRoute = {
+  [Member in keyof typeof ASKED_ROUTE]?: v.InferInput<(typeof ASKED_ROUTE)[Member]>;
+};
 
 /** The members about the route alone. */
 export function askedRouteOf({ via, avoid, direct }: AskedRoute): AskedRoute {
@@ -167,7 +162,7 @@ const requestSites = (name: 'via' | 'avoid', most: number, description: string) 
     ),
   );
 
-/** The members of a request that are about its route: extensions; see {@link AskedRoute}. */
+/** The members of a request that are about its route: extensions (contract/README.md, "Extensions"). */
 export const ASKED_ROUTE = {
   via: requestSites('via', MAX_HOPS - 1, 'The sites that the route passes, in this order from site1 on.'),
   avoid: requestSites('avoid', MAX_AVOIDED, 'The sites that the route does not pass.'),
@@ -179,7 +174,7 @@ export const ASKED_ROUTE = {
       v.transform((direct) => direct || undefined),
     ),
   ),
-} satisfies Record<keyof AskedRoute, v.GenericSchema>;
+};
 
 /** A reservation as the reference server answers it (contract/README.md, "Connectivity reservation"). */
 export const Reservation = v.object({
@@ -188,7 +183,7 @@ export const Reservation = v.object({
   site2: SiteName,
   bandwidth: countFrom(1, 'Mbps.'),
   start_date: Instant,
-  end_date: v.pipe(Instant, v.description('Not later than the expiry of the experiment.')),
+  end_date: describedInstant('Not later than the expiry of the experiment.'),
   experiment_id: ExperimentId,
   created_at: Instant,
   created_by: UserId,
@@ -205,8 +200,7 @@ export type Reservation = v.InferOutput<typeof Reservation>;
 
 /**
  * A reservation as the client reads it from any service (contract/README.md, "Decided here", column Client):
- * bandwidth as a number or as digits, timestamps in any RFC 3339 form or without a zone (then UTC), members that
- * the spec does not name ignored. The output is a {@link Reservation}.
+ * bandwidth as a number or as digits, members that the spec does not name ignored. The output is a {@link Reservation}.
  */
 export const ReservationReply = v.object({
   ...Reservation.entries,
@@ -215,9 +209,6 @@ export const ReservationReply = v.object({
     v.integer(),
     v.minValue(1),
   ),
-  start_date: ReplyInstant,
-  end_date: ReplyInstant,
-  created_at: ReplyInstant,
   // Another service may mean something else by it.
   via: v.fallback(v.optional(Via), undefined),
   hops: v.fallback(v.optional(Hops), undefined),

@@ -1,42 +1,26 @@
 import type { SchemaName } from './api-examples.ts';
-import { EVENT_STREAM_TYPE } from './events.ts';
+import { EVENT_STREAM_TYPE, LAST_EVENT_ID_HEADER } from './events.ts';
 import { Failure } from './failure.ts';
 import { PROBLEM_CODES, PROBLEMS, type ProblemCode } from './problems.ts';
-import type { Action, Scope } from './roles.ts';
 import {
-  BATCH_EARLIEST,
-  DRY_RUN,
-  EARLIEST,
-  EVENTS_QUERY,
-  IDEMPOTENCY_KEY,
-  LIST_QUERY,
-  type Parameter,
-  POINTS,
-  REASON,
-  ROUTE_LIMIT,
-  ROUTE_QUERY,
-  SLOT,
-  START_NOW,
-  TOKEN_FOR_EVENTS,
-  TOKEN_FOR_SHARE,
-  USE_LINK,
-  USE_POINTS,
-  WINDOW,
-} from './route-parameters.ts';
+  DEFAULT_PAGE_ITEMS,
+  DEFAULT_POINTS,
+  DEFAULT_ROUTES,
+  MAX_IDEMPOTENCY_KEY,
+  MAX_PAGE_ITEMS,
+  MAX_POINTS,
+  MAX_REASON,
+  MAX_ROUTE_ITEMS,
+  MAX_USE_COLUMNS,
+  MAX_USE_LINKS,
+} from './request-limits.ts';
+import type { Action, Scope } from './roles.ts';
 
 /** Version in every API path (contract/README.md, "Versioning" 1). */
 export const API_VERSION = 'v1alpha1';
 
-/** The problems of requests that any user token may make. */
-const UNAUTHENTICATED = ['token_missing', 'token_invalid', 'token_expired'] as const;
-/** The problems of requests that need a user token with a scope. */
-const IN_PORTAL = [...UNAUTHENTICATED, 'scope_missing'] as const;
-
-/** The problems of a body, whatever it should hold. */
-const UNREADABLE = ['body_unreadable', 'body_too_large', 'media_type_unsupported'] as const;
-
-/** What the routes of the portal have in common, and those of its extensions. */
-const PORTAL = { service: 'portal', credentials: 'user', scopes: ['projects'] } as const;
+/** What the routes of the portal have in common, and those of its extensions: most read. */
+const PORTAL = { service: 'portal', method: 'GET', credentials: 'user', scopes: ['projects'] } as const;
 const EXTENDED = { ...PORTAL, extension: true } as const;
 const PROJECTS = `/apis/{projects_api_group}/${API_VERSION}/projects/`;
 const EXPERIMENTS = `/apis/{experiments_api_group}/${API_VERSION}/experiments/`;
@@ -46,34 +30,29 @@ const CI_RULES = {
   path: `${EXPERIMENTS}{id}/ci-rules`,
   scopes: ['projects', 'sessions'],
   action: 'ci-rules',
-  problems: [...IN_PORTAL, 'role_not_allowed', 'wrong_experiment', 'not_found'],
+  problems: ['role_not_allowed', 'wrong_experiment'],
 } as const;
 
 /** The portal's endpoints (contract/README.md, "Portal endpoints"), but for its key set. */
 const PORTAL_ROUTES = {
   listProjects: {
     ...PORTAL,
-    method: 'GET',
     path: PROJECTS,
     summary: "List the caller's projects",
     success: { status: 200, schema: 'ProjectList' },
-    problems: IN_PORTAL,
   },
   projectToken: {
     ...PORTAL,
-    method: 'GET',
     path: `${PROJECTS}{id}`,
     summary: 'Get a project token (Accept: application/jwt)',
     success: { status: 200, schema: 'Project', signed: true },
-    problems: [...IN_PORTAL, 'wrong_project', 'not_found'],
+    problems: ['wrong_project'],
   },
   listExperiments: {
     ...EXTENDED,
-    method: 'GET',
     path: EXPERIMENTS,
     summary: "List the caller's experiments",
     success: { status: 200, schema: 'ExperimentList' },
-    problems: IN_PORTAL,
   },
   createExperiment: {
     ...EXTENDED,
@@ -84,26 +63,23 @@ const PORTAL_ROUTES = {
     request: 'ExperimentRequest',
     success: { status: 201, schema: 'Experiment' },
     problems: [
-      ...[...IN_PORTAL, 'role_not_allowed', 'wrong_project', ...UNREADABLE, 'experiment_invalid'],
-      ...['experiment_limit_reached', 'name_taken', 'date_invalid', 'date_past', 'project_ends_first'],
+      ...['role_not_allowed', 'wrong_project', 'experiment_invalid', 'experiment_limit_reached'],
+      ...['name_taken', 'date_invalid', 'date_past', 'project_ends_first'],
     ],
   },
   experimentToken: {
     ...EXTENDED,
-    method: 'GET',
     path: `${EXPERIMENTS}{id}`,
     summary: 'Get an experiment token (Accept: application/jwt)',
     success: { status: 200, schema: 'Experiment', signed: true },
-    problems: [...IN_PORTAL, 'wrong_experiment', 'not_found'],
+    problems: ['wrong_experiment'],
   },
   listSessions: {
     ...EXTENDED,
-    method: 'GET',
     path: SESSIONS,
     summary: "List the caller's logins that have not ended",
     scopes: ['sessions'],
     success: { status: 200, schema: 'SessionList' },
-    problems: IN_PORTAL,
   },
   endSession: {
     ...EXTENDED,
@@ -112,11 +88,9 @@ const PORTAL_ROUTES = {
     summary: "End one of the caller's logins: its tokens are not accepted any more",
     scopes: ['sessions'],
     success: { status: 204 },
-    problems: [...IN_PORTAL, 'not_found'],
   },
   listCiRules: {
     ...CI_RULES,
-    method: 'GET',
     summary: 'List whose CI jobs act in an experiment without a secret',
     success: { status: 200, schema: 'CiRuleList' },
   },
@@ -127,14 +101,7 @@ const PORTAL_ROUTES = {
       'Let the jobs of a repository act as the caller in an experiment; the same rule again is renewed',
     request: 'CiRuleRequest',
     success: { status: 201, schema: 'CiRule' },
-    problems: [
-      ...CI_RULES.problems,
-      ...UNREADABLE,
-      'ci_rule_invalid',
-      'not_supported',
-      'date_invalid',
-      'date_past',
-    ],
+    problems: [...CI_RULES.problems, 'ci_rule_invalid', 'not_supported', 'date_invalid', 'date_past'],
   },
   removeCiRule: {
     ...CI_RULES,
@@ -187,8 +154,18 @@ export const API_GROUP = {
   problem: 'It must be letters, digits, dots, dashes and underscores.',
 } as const;
 
-/** The tokens that a request must carry: any valid user token, or an experiment token too (contract/README.md, "Who may"). */
-type RequiredToken = 'none' | 'user' | 'experiment';
+/** A query parameter or a header of a route. */
+export interface Parameter {
+  description: string;
+  /** An array is of strings: the parameter is repeated. */
+  type: 'boolean' | 'string' | 'integer' | 'array';
+  /** Default: it may be left out. */
+  required?: boolean;
+  /** A value that works. */
+  example?: string;
+  /** Not in the API as it is given: an extension of the reference server. */
+  extension?: boolean;
+}
 
 /** One endpoint: the single source for the server's router, the client's addresses and the OpenAPI document. */
 export interface Route {
@@ -198,7 +175,8 @@ export interface Route {
   /** Path below the base address, with `{name}` for what varies. */
   path: string;
   summary: string;
-  credentials: RequiredToken;
+  /** The tokens that a request must carry: any valid user token, or an experiment token too (contract/README.md, "Who may"). */
+  credentials: 'none' | 'user' | 'experiment';
   /** The scopes that its user token must have, all of them; empty where any login will do. */
   scopes: readonly Scope[];
   /** The action that the role must allow; see WHO_MAY. */
@@ -221,36 +199,63 @@ export interface Route {
     tagged?: boolean;
     headers?: Readonly<Record<string, string>>;
   };
-  /** Which problems it may answer, beside those that every route may. */
-  problems: readonly ProblemCode[];
+  /** Which problems it may answer, beside those that follow from its other members; see `problemsOf`. */
+  problems?: readonly ProblemCode[];
   /** Not in the API as it is given: an extension of the reference server. */
   extension?: boolean;
 }
 
+const OURS = { extension: true };
+const declared =
+  (type: Parameter['type']) =>
+  (description: string, more: Partial<Parameter> = {}): Parameter => ({ description, type, ...more });
+const [flag, text, count] = [declared('boolean'), declared('string'), declared('integer')];
+
+/** Of requests to create or update. */
+const START_NOW = flag('Start at the time of the request; start_date is then null.');
+/** Of changes. */
+const DRY_RUN = flag(
+  'Decide and answer as if it were done, and leave nothing behind: 200 with the reservation, JSON only.',
+  OURS,
+);
+/** The header of requests to create, and of batches. */
+const IDEMPOTENCY_KEY = text(
+  `Text of the client's own, 1 to ${MAX_IDEMPOTENCY_KEY} printable ASCII characters, such as a UUID. For 24 hours the same request by the same user in the same experiment is answered with the same reservation, so that it can be sent again when the answer was lost; another request under the same key is 409. A refused request leaves its key free. A dry run does not look at it.`,
+  OURS,
+);
+/** Of questions about what is free: what is asked of the route, and when. */
+const ROUTE_QUERY = {
+  via: text('Sites that the route passes, in this order, with commas between them.'),
+  avoid: text('Sites that the route does not pass, with commas between them.'),
+  direct: flag('Whether one link must connect the two sites.'),
+};
+const WINDOW = {
+  start: text('ISO 8601 timestamp: where the window starts. Default: now. At most 24 hours ago.'),
+  end: text(
+    'ISO 8601 timestamp: where the window ends. Default: 7 days after its start. At most 5 years after it.',
+  ),
+  cursor: text('The previous page’s nextCursor. It keeps the window.'),
+};
+
 const LINK = `/apis/${API_VERSION}/links/{site1}/{site2}`;
 const CONNECTIVITY = `/apis/${API_VERSION}/connectivity`;
-
 const FORBIDDEN = ['role_not_allowed', 'wrong_experiment', 'wrong_project'] as const;
-const CREDENTIALS = [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ'] as const;
-const BODY = [...UNREADABLE, 'tokens_invalid'] as const;
 /** The refusals that concern a site, a date or a bandwidth, of creates and of updates. */
 const LOCATED = PROBLEM_CODES.filter((code) => PROBLEMS[code].loc !== undefined);
 const OF_CREATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'updates');
 const OF_SITES = OF_CREATES.filter((code) => PROBLEMS[code].loc === 'Site');
 const OF_UPDATES = LOCATED.filter((code) => PROBLEMS[code].of !== 'creates');
-const OF_CHANGES = ['request_invalid', 'too_many_requests'] as const;
 const OF_TEXTS = ['description_invalid', 'name_invalid', 'name_taken'] as const;
-const CHANGE_REFUSALS = [...CREDENTIALS, ...BODY, ...OF_CHANGES, ...OF_TEXTS, 'search_given_up'] as const;
+const CHANGE_REFUSALS = ['tokens_invalid', 'too_many_requests', ...OF_TEXTS, 'search_given_up'] as const;
 const CREATE_REFUSALS: readonly ProblemCode[] = [...CHANGE_REFUSALS, ...OF_CREATES, 'idempotency_key_reused'];
-
-const PERIOD_PROBLEMS = ['request_invalid', 'date_invalid', 'date_past', 'period_empty'] as const;
+const PERIOD_PROBLEMS = ['date_invalid', 'date_past', 'period_empty'] as const;
 const WINDOW_PROBLEMS = [...PERIOD_PROBLEMS, ...OF_SITES, 'search_given_up'] as const;
 
 /** What the routes of one kind have in common. */
-const RESERVATIONS = { service: 'connectivity', credentials: 'experiment', scopes: ['projects'] } as const;
+const RESERVATIONS = { ...PORTAL, service: 'connectivity', credentials: 'experiment' } as const;
 const READING = { service: 'connectivity', method: 'GET', scopes: [] } as const;
 const LINKS = { ...READING, credentials: 'user', extension: true } as const;
-const PUBLIC = { ...READING, credentials: 'none', problems: [] } as const;
+const PUBLIC = { ...READING, credentials: 'none' } as const;
 const KEY_SET = {
   ...PUBLIC,
   path: KEY_SET_PATH,
@@ -267,7 +272,14 @@ export const ROUTES = {
     path: CONNECTIVITY,
     summary: 'Create a reservation',
     action: 'create',
-    query: { start_now: START_NOW, dry_run: DRY_RUN, earliest: EARLIEST },
+    query: {
+      start_now: START_NOW,
+      dry_run: DRY_RUN,
+      earliest: flag(
+        'Book the earliest period of the length `duration` that starts at start_date or later (with start_now=true: now or later) and ends at end_date or earlier.',
+        OURS,
+      ),
+    },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
     request: 'ReservationRequest',
     success: {
@@ -286,7 +298,13 @@ export const ROUTES = {
     path: `${CONNECTIVITY}:batch`,
     summary: 'Create, update and delete reservations together: all or none',
     action: 'delete',
-    query: { dry_run: DRY_RUN, earliest: BATCH_EARLIEST },
+    query: {
+      dry_run: DRY_RUN,
+      earliest: flag(
+        'Move all creates later by the smallest common offset at which everything fits; their lengths stay.',
+        OURS,
+      ),
+    },
     headers: { [IDEMPOTENCY_KEY_HEADER]: IDEMPOTENCY_KEY },
     request: 'BatchRequest',
     success: { status: 200, schema: 'BatchResults' },
@@ -295,23 +313,23 @@ export const ROUTES = {
   },
   listReservations: {
     ...RESERVATIONS,
-    method: 'GET',
     path: CONNECTIVITY,
     summary: "List the experiment's reservations",
     action: 'list',
-    query: LIST_QUERY,
+    query: {
+      state: text('Only those that are scheduled, active or ended.'),
+      cursor: text('The previous page’s nextCursor.'),
+      limit: count(`Items in a page, 1 to ${MAX_PAGE_ITEMS} (default ${DEFAULT_PAGE_ITEMS}).`),
+    },
     success: { status: 200, schema: 'ReservationList', tagged: true },
-    problems: [...CREDENTIALS, 'request_invalid'],
     extension: true,
   },
   readReservation: {
     ...RESERVATIONS,
-    method: 'GET',
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Read a reservation',
     action: 'read',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...CREDENTIALS, 'not_found'],
   },
   updateReservation: {
     ...RESERVATIONS,
@@ -322,7 +340,7 @@ export const ROUTES = {
     query: { start_now: START_NOW, dry_run: DRY_RUN },
     request: 'ReservationUpdate',
     success: { status: 200, schema: 'Reservation', signed: true },
-    problems: [...CHANGE_REFUSALS, ...OF_UPDATES, 'not_found'],
+    problems: [...CHANGE_REFUSALS, ...OF_UPDATES],
   },
   deleteReservation: {
     ...RESERVATIONS,
@@ -330,59 +348,104 @@ export const ROUTES = {
     path: `${CONNECTIVITY}/{id}`,
     summary: 'Delete a reservation',
     action: 'delete',
-    query: { reason: REASON },
+    query: {
+      reason: text(
+        `Why an administrator of this server deletes the reservation, 1 to ${MAX_REASON} characters; it is kept in the server's log. An administrator, whom the server's operator names, may read and delete any reservation with the user token alone; for everyone else it says nothing.`,
+        OURS,
+      ),
+    },
     success: { status: 204 },
-    problems: [...CREDENTIALS, 'not_found'],
   },
   listLinks: {
     ...LINKS,
     path: `/apis/${API_VERSION}/links`,
     summary: 'List the links between sites',
     success: { status: 200, schema: 'LinkList' },
-    problems: UNAUTHENTICATED,
   },
   linkUse: {
     ...LINKS,
     path: `/apis/${API_VERSION}/links/use`,
     summary: 'Read the use of links over time',
-    query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS, link: USE_LINK },
+    query: {
+      start: WINDOW.start,
+      end: WINDOW.end,
+      points: count(
+        `Columns of equal length for each link, 1 to ${MAX_POINTS} (default ${DEFAULT_POINTS}), and ${MAX_USE_COLUMNS} of all those links together at most.`,
+        { example: '24' },
+      ),
+      link: {
+        type: 'array',
+        description: `The two sites of a link, in either order, with a comma between them; for several links it is repeated, ${MAX_USE_LINKS} times at most. Default: all links.`,
+      },
+    },
     success: { status: 200, schema: 'UseList', tagged: true },
-    problems: [...UNAUTHENTICATED, ...WINDOW_PROBLEMS],
+    problems: PERIOD_PROBLEMS,
   },
   linkAvailability: {
     ...LINKS,
     path: `${LINK}/availability`,
     summary: "Read a link's use over time",
-    query: { ...WINDOW, ...ROUTE_QUERY, points: POINTS },
+    query: {
+      ...WINDOW,
+      ...ROUTE_QUERY,
+      points: count(
+        `Columns of equal length in place of the exact steps, 1 to ${MAX_POINTS}. All are in one page.`,
+        { example: '24' },
+      ),
+    },
     success: { status: 200, schema: 'Availability', tagged: true },
-    problems: [...UNAUTHENTICATED, ...WINDOW_PROBLEMS],
+    problems: WINDOW_PROBLEMS,
   },
   linkSlots: {
     ...LINKS,
     path: `${LINK}/slots`,
     summary: 'Find when a reservation can start',
-    query: { ...SLOT, ...WINDOW, ...ROUTE_QUERY },
-    headers: { [EXPERIMENT_TOKEN_HEADER]: TOKEN_FOR_SHARE },
+    query: {
+      bandwidth: text('Mbps.', { required: true, example: '1000' }),
+      duration: text(
+        'ISO 8601 duration, at least 1 s. The whole reservation lies between the start and the end of the window.',
+        { required: true, example: 'PT1H' },
+      ),
+      ...WINDOW,
+      ...ROUTE_QUERY,
+    },
+    headers: {
+      [EXPERIMENT_TOKEN_HEADER]: text(
+        'An experiment token: then the share that the experiment may have of the link is a limit too.',
+      ),
+    },
     success: { status: 200, schema: 'SlotList' },
-    problems: [...IN_PORTAL, ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
+    problems: ['scope_missing', ...FORBIDDEN, ...WINDOW_PROBLEMS, 'bandwidth_invalid'],
   },
   linkRoutes: {
     ...LINKS,
     path: `${LINK}/routes`,
     summary: 'List the routes that a reservation may take',
-    query: { ...ROUTE_QUERY, limit: ROUTE_LIMIT },
+    query: {
+      ...ROUTE_QUERY,
+      limit: count(`Items in the list, 1 to ${MAX_ROUTE_ITEMS} (default ${DEFAULT_ROUTES}).`),
+    },
     success: { status: 200, schema: 'RouteList' },
-    problems: [...UNAUTHENTICATED, 'request_invalid', ...OF_SITES],
+    problems: OF_SITES,
   },
   events: {
     ...LINKS,
     path: `/apis/${API_VERSION}/events`,
     summary: 'Be told what changes, as it happens',
     scopes: ['projects'],
-    query: EVENTS_QUERY,
-    headers: { [EXPERIMENT_TOKEN_HEADER]: TOKEN_FOR_EVENTS },
+    query: {
+      since: text(
+        `The id of the last event that came: what has changed since is told first, each reservation once, as it is now. A browser's ${LAST_EVENT_ID_HEADER} means the same. Default: from now on.`,
+      ),
+      links: flag(
+        'With an experiment token: whether links that have changed are told too. Without one they alone are told. Default false.',
+      ),
+    },
+    headers: {
+      [EXPERIMENT_TOKEN_HEADER]: text("An experiment token: then the experiment's reservations are told."),
+    },
     success: { status: 200, media: EVENT_STREAM_TYPE },
-    problems: [...IN_PORTAL, ...FORBIDDEN, 'experiment_tokens_differ', 'too_many_requests', 'cursor_too_old'],
+    problems: [...FORBIDDEN, 'experiment_tokens_differ', 'too_many_requests', 'cursor_too_old'],
   },
   connectivityKeySet: { ...KEY_SET, summary: 'Public key set for verifying connectivity tokens' },
   keyHistory: {
@@ -404,7 +467,7 @@ export const ROUTES = {
     path: '/status/{link}/{list}',
     summary: 'Read which connectivity tokens of a link still stand (Token Status List)',
     success: { status: 200, media: STATUS_LIST_TYPE, tagged: true },
-    problems: ['not_found', 'too_many_requests'],
+    problems: ['too_many_requests'],
     extension: true,
   },
   health: { ...HEALTH_CHECK, path: '/healthz', summary: 'Whether the process answers' },

@@ -6,8 +6,8 @@ import type { MachineClock, NetworkSettings, Processes, Surroundings } from '../
 import { run } from '../cli/run.ts';
 import type { ServerCommands } from '../cli/serve/server.ts';
 import { homeFolder } from '../files/home.ts';
+import { readInstalled } from '../files/installed.ts';
 import { privateFolder } from '../files/private.ts';
-import { readInstalled } from '../installed-files.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 import type { Connection } from '../session/login/connection.ts';
 import { foldersFor } from '../session/profiles/folders.ts';

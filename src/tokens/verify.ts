@@ -2,8 +2,7 @@ import { type CryptoKey, errors, type JWTVerifyOptions, jwtVerify } from 'jose';
 import * as v from 'valibot';
 import { forIssuer, isServiceAddress } from '../contract/addresses.ts';
 import {
-  type ConnectivityClaims,
-  ConnectivityClaimsReply,
+  ConnectivityClaims,
   ExperimentClaims,
   ProjectClaims,
   ServiceClaims,
@@ -68,7 +67,7 @@ export const KIND_RULES = {
   user: { kind: 'user', schema: UserClaims, algorithms: ISSUER_ALGORITHMS },
   project: { kind: 'project', schema: ProjectClaims, algorithms: ISSUER_ALGORITHMS },
   experiment: { kind: 'experiment', schema: ExperimentClaims, algorithms: ISSUER_ALGORITHMS },
-  connectivity: { kind: 'connectivity', schema: ConnectivityClaimsReply, algorithms: SERVICE_ALGORITHMS },
+  connectivity: { kind: 'connectivity', schema: ConnectivityClaims, algorithms: SERVICE_ALGORITHMS },
   service: { kind: 'service', schema: ServiceClaims, algorithms: ISSUER_ALGORITHMS },
 } as const satisfies Readonly<Record<TokenKind, KindRules>>;
 

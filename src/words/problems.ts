@@ -1,4 +1,5 @@
 import { formatBandwidth, formatVolume } from '../contract/amounts.ts';
+import { formatDuration, SECOND } from '../contract/durations.ts';
 import type { FailureDetail } from '../contract/failure.ts';
 import { formatInstant, parseInstant } from '../contract/instants.ts';
 import { isObject } from '../contract/json.ts';
@@ -10,6 +11,7 @@ import {
   type ProblemCode,
   type ProblemFacts,
 } from '../contract/problems.ts';
+import type { ReservationRequest } from '../contract/reservation-request.ts';
 import { type Role, readRole } from '../contract/roles.ts';
 import { type Times, UTC_TIMES } from '../contract/said.ts';
 import { hopName } from './links.ts';
@@ -307,6 +309,66 @@ export function problemTexts(
     return detail === first ? limits.map((limit) => limitText(limit, asked, times)) : [];
   });
   return [...new Set(texts)].filter((text) => text !== '');
+}
+
+/** A request that would be accepted: Mbps and milliseconds; `now` is the time of the request. */
+export interface Offered {
+  bandwidth: number;
+  start: number | 'now';
+  end: number;
+  /** The sites of a route with more links than the shortest has, in order; absent for any of the shortest. */
+  via?: readonly string[] | undefined;
+}
+
+/** The request in place of which something is offered; of a search the window, and the duration or volume. */
+export type Asked = Pick<ReservationRequest, 'start' | 'end' | 'duration' | 'volume'>;
+
+/** Two durations that differ by less count as the same where the time of the request decides, in milliseconds. */
+const SAME = 10 * SECOND;
+
+/**
+ * An offer in words: its differences from the request, or all of it where no request is given.
+ *
+ * @param now milliseconds
+ * @example '6 Gbps, same period'
+ * @example '9 Gbps from 2026-12-01T14:00:00.000Z'
+ * @example '9 Gbps for 2 h'
+ * @example '9 Gbps, same period, via fr-slices, se-kth: leaves others less on 3 links'
+ */
+export function alternativeText(
+  offered: Offered,
+  asked: Asked | undefined,
+  now: number,
+  times: Times,
+): string {
+  const { via } = offered;
+  // The cost of a longer route is the others': on each of its links they can book less.
+  const route = via ? `, via ${via.join(', ')}: leaves others less on ${via.length + 1} links` : '';
+  return timeText(offered, asked, now, times) + route;
+}
+
+function timeText(
+  { bandwidth, start, end }: Offered,
+  asked: Asked | undefined,
+  now: number,
+  times: Times,
+): string {
+  const at = (instant: number | 'now'): number => (instant === 'now' ? now : instant);
+  const rate = formatBandwidth(bandwidth);
+  if (!asked) {
+    const [from, until] = times.ends(at(start), end);
+    return `${rate} from ${from} to ${until}`;
+  }
+  if (asked.volume !== undefined) return `done by ${times.instant(end)}`;
+  const length = end - at(start);
+  const wanted = asked.duration ?? asked.end - at(asked.start);
+  const isLoose = start === 'now' || asked.start === 'now';
+  const sameLength = Math.abs(length - wanted) <= (isLoose ? SAME : 0);
+  // Of a search its own result is told.
+  const sameStart = start === asked.start && asked.duration === undefined;
+  if (sameStart && sameLength) return `${rate}, same period`;
+  const from = sameStart ? '' : ` from ${start === 'now' ? 'now' : times.instant(start)}`;
+  return `${rate}${from}${sameLength ? '' : ` for ${formatDuration(length)}`}`;
 }
 
 /** The code and the errors in the body of an unsuccessful reply, of any service; what can't be read is left out. */

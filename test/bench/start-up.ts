@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Benchmark, Result } from './benchmark.ts';
-import { alternate, median } from './measure.ts';
+import { alternate } from './measure.ts';
 import { PROGRAM, startServer } from './serving.ts';
 
 const CASES = [
@@ -37,17 +37,7 @@ export const startUp: Benchmark = async ({ quick }) => {
       compare('own', 'bare', { ...about, bound: 'atMost' }, (figure) => `${figure.toFixed(1)} ms`),
     );
   }
-  const pairs = await reserveAgainstBareNode(home, rounds);
-  const [own, bare] = [median(pairs.map((pair) => pair.own)), median(pairs.map((pair) => pair.bare))];
-  results.push({
-    name: 'start-up, reserve',
-    what: 'slices-conn reserve ÷ node -e 0, processor time',
-    ratio: own / bare,
-    limit: 4,
-    bound: 'atMost',
-    measured: `${(own * 1000).toFixed(0)} ms ÷ ${(bare * 1000).toFixed(0)} ms`,
-  });
-  return results;
+  return [...results, await reserveAgainstBareNode(home, rounds)];
 };
 
 /** Processor time of a command and of all that it starts, in seconds: user and system. */
@@ -63,13 +53,10 @@ function cpuSeconds(args: readonly string[], env: Readonly<Record<string, string
 }
 
 /**
- * Processor times, in pairs of one run, of a `reserve` with tokens that are kept already, against a server on this
- * machine, and of a bare Node. Each books another hour, so that the link does not fill up.
+ * Processor time of a `reserve` with tokens that are kept already, against a server on this machine, by that of a bare Node. Each
+ * books another hour, so that the link does not fill up.
  */
-async function reserveAgainstBareNode(
-  home: string,
-  rounds: number,
-): Promise<{ own: number; bare: number }[]> {
+async function reserveAgainstBareNode(home: string, rounds: number): Promise<Result> {
   const flags = ['--port', '0', '--memory', '--auto-approve', 'lead', '--ready-file'];
   const server = await startServer(home, (ready) => [PROGRAM, 'serve', ...flags, ready]);
   const env = {
@@ -80,15 +67,18 @@ async function reserveAgainstBareNode(
   };
   cpuSeconds([PROGRAM, 'login'], env);
   cpuSeconds([PROGRAM, 'experiment', 'use', 'demo'], env);
-  const reserve = (hour: number): string[] => [
-    PROGRAM,
-    ...['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', `+${hour}h`, '--for', '1h'],
-  ];
-  cpuSeconds(reserve(1), env);
-  const pairs = Array.from({ length: rounds }, (_, index) => ({
-    own: cpuSeconds(reserve(index + 2), env),
-    bare: cpuSeconds(['-e', '0'], env),
-  }));
+  let hour = 0;
+  const reserve = (): number => {
+    hour += 1;
+    const when = ['--start', `+${hour}h`, '--for', '1h'];
+    return cpuSeconds([PROGRAM, 'reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', ...when], env);
+  };
+  const compare = await alternate(rounds, [
+    ['own', reserve],
+    ['bare', () => cpuSeconds(['-e', '0'], env)],
+  ]);
   await server.stop();
-  return pairs;
+  const what = 'slices-conn reserve ÷ node -e 0, processor time';
+  const about = { name: 'start-up, reserve', what, limit: 4, bound: 'atMost' } as const;
+  return compare('own', 'bare', about, (seconds) => `${(seconds * 1000).toFixed(0)} ms`);
 }

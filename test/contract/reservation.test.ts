@@ -207,9 +207,8 @@ describe('ReservationReply: a client reads any service’s spelling', () => {
     expect(read(other)).toEqual({ ...RESERVATION, ...other });
   });
 
-  test('the reference server itself answers bandwidth as a number and timestamps with a zone', () => {
+  test('the reference server itself answers bandwidth as a number', () => {
     expect(v.is(Reservation, { ...RESERVATION, bandwidth: '1000' })).toBe(false);
-    expect(v.is(Reservation, { ...RESERVATION, end_date: '2026-12-01T10:00:00' })).toBe(false);
   });
 });
 

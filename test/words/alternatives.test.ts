@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { HOUR } from '../../src/contract/durations.ts';
 import { UTC_TIMES } from '../../src/contract/said.ts';
-import { type Asked, alternativeText, type Offered } from '../../src/words/alternatives.ts';
+import { type Asked, alternativeText, type Offered } from '../../src/words/problems.ts';
 
 const NOW = Date.parse('2026-12-01T09:00:00Z');
 const START = NOW + 2 * HOUR;

@@ -5,14 +5,13 @@ import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { SITES } from '../../contract/links.ts';
 import {
   ALTERNATIVE_KINDS,
+  type Alternative,
   type AlternativeKind,
-  type AlternativeReply,
   BY_THE_LINK,
 } from '../../contract/problems.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { inOneText, Sentence } from '../../contract/said.ts';
-import { alternativeText, type Offered } from '../../words/alternatives.ts';
-import { exceedsLink, limitText } from '../../words/problems.ts';
+import { alternativeText, exceedsLink, limitText, type Offered } from '../../words/problems.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
@@ -63,12 +62,12 @@ interface Asked extends Offered {
 }
 
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
-function readAlternative(alternative: AlternativeReply, asked: Refused): Offer[] {
+function readAlternative(alternative: Alternative, asked: Refused): Offer[] {
   const { request, update, now } = asked;
   const { kind, bandwidth, via } = alternative;
   const [from, until] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
   const start: Offer['start'] | undefined = alternative.start_now ? 'now' : from;
-  if (kind === undefined || start === undefined || until === undefined) return [];
+  if (start === undefined || until === undefined) return [];
   if (update && !update.asksForStart && start !== update.start) return [];
   const free = { kind, bandwidth, start, end: until, via };
   const offer = { ...free, end: bookedEnd(free, asked) };

@@ -15,8 +15,7 @@ import {
   type RefusalFacts,
 } from '../../contract/problems.ts';
 import { UTC_TIMES } from '../../contract/said.ts';
-import { alternativeText } from '../../words/alternatives.ts';
-import { LIMIT_HEADINGS, limitText, problem } from '../../words/problems.ts';
+import { alternativeText, LIMIT_HEADINGS, limitText, problem } from '../../words/problems.ts';
 
 /** What a reply says of an item that is refused. */
 export interface ItemRefusal {

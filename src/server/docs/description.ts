@@ -70,27 +70,20 @@ export function descriptionText(description: object, indent?: number): string {
   return JSON.stringify(description, created, indent).replaceAll(/"~(\d{3})":/g, '"$1":');
 }
 
-/** The description of a server with external users: without the portal's paths and the parts that only they use. */
+/** The description of a server with external users: without the portal's paths and the schemas that only they use. */
 function withoutPortal(description: typeof openapi) {
   const paths = Object.fromEntries(
     Object.entries(description.paths).filter(([path]) => !path.startsWith('/portal/')),
   );
   const referred = JSON.stringify(paths);
-  const used = (kind: 'schemas' | 'examples') =>
-    Object.fromEntries(
-      Object.entries(description.components[kind]).filter(([name]) =>
-        referred.includes(`"#/components/${kind}/${name}"`),
-      ),
-    );
+  const schemas = Object.entries(description.components.schemas).filter(([name]) =>
+    referred.includes(`"#/components/schemas/${name}"`),
+  );
   return {
     ...description,
     tags: description.tags.filter(({ name }) => name !== 'portal'),
     paths,
-    components: {
-      ...description.components,
-      schemas: used('schemas'),
-      examples: used('examples'),
-    },
+    components: { ...description.components, schemas: Object.fromEntries(schemas) },
   };
 }
 

@@ -27,7 +27,10 @@ const refused = new Failure('bandwidth_unavailable', 'Not enough free bandwidth.
   retryable: false,
   details: [{ loc: ['Bandwidth'], msg: 'Not enough free bandwidth.', type: 'NotValid' }],
   alternatives: [
-    { bandwidth: 1, start_date: '2026-12-01T10:00:00.000Z', end_date: '2026-12-01T12:00:00.000Z' },
+    {
+      ...{ kind: 'most_bandwidth', start_now: false, bandwidth: 1 },
+      ...{ start_date: '2026-12-01T10:00:00.000Z', end_date: '2026-12-01T12:00:00.000Z' },
+    },
   ],
 });
 

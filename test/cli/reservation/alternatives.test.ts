@@ -4,7 +4,7 @@ import { retyped } from '../../../src/cli/command-line.ts';
 import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
 import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
-import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
+import type { Alternative, Limit } from '../../../src/contract/problems.ts';
 import type { ReservationRequest } from '../../../src/contract/reservation-request.ts';
 import { commandLines } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
@@ -33,8 +33,8 @@ const [most, earliest, longest] = (
 ).map(([kind, bandwidth, from, until]) => ({
   ...{ kind, start_now: false, bandwidth },
   ...{ start_date: iso(from * HOUR), end_date: iso(until * HOUR) },
-})) as [AlternativeReply, AlternativeReply, AlternativeReply];
-const other: AlternativeReply = { ...most, kind: 'other_route', bandwidth: 9000, via: ['fr-slices'] };
+})) as [Alternative, Alternative, Alternative];
+const other: Alternative = { ...most, kind: 'other_route', bandwidth: 9000, via: ['fr-slices'] };
 const limit: Limit = {
   ...{ limit: 'bandwidth', site: null, layer: null, capacity: 10_000, free: 6000 },
   ...{ start_date: iso(3 * HOUR), end_date: iso(5 * HOUR) },
@@ -42,7 +42,7 @@ const limit: Limit = {
 
 /** What a refusal of {@link request}, typed like this, becomes. */
 function refused(
-  alternatives: AlternativeReply[],
+  alternatives: Alternative[],
   {
     typed = `${LINK} --start ${at(HOUR)} --for 8h`,
     code = 'bandwidth_unavailable',
@@ -140,7 +140,7 @@ describe('the command of an alternative changes only the flags that differ', () 
       expect(refused([moved], asked).offers).toMatchObject([{ end: NOW + 13 * HOUR }]);
     });
 
-    test.each<[string, AlternativeReply, label: string, words: string]>([
+    test.each<[string, Alternative, label: string, words: string]>([
       ['less for all of it', { ...most, end_date: iso(65_000) }, '6 Gbps, same period', '6G --for 1m'],
       [
         'a part of it',
@@ -309,7 +309,7 @@ describe('a refusal', () => {
 });
 
 describe('a picked alternative', () => {
-  test.each<[string, ReservationRequest, AlternativeReply, Partial<ReservationRequest>]>([
+  test.each<[string, ReservationRequest, Alternative, Partial<ReservationRequest>]>([
     ['most_bandwidth', request, most, { bandwidth: 6000 }],
     ['earliest', request, earliest, { start: NOW + 5 * HOUR, end: NOW + 13 * HOUR }],
     ['longest', request, longest, { end: NOW + 3 * HOUR }],

@@ -1,5 +1,5 @@
-import manifest from '../package.json' with { type: 'json' };
-import { systemReason } from './contract/foreign-errors.ts';
+import manifest from '../../package.json' with { type: 'json' };
+import { systemReason } from '../contract/foreign-errors.ts';
 
 /**
  * The program's first step: answers `--version` and `--cli-manifest` without loading anything, and passes everything else
@@ -14,9 +14,9 @@ export async function enter(args: readonly string[], executable?: string): Promi
   process.stderr.on('error', () => undefined);
   if (args.length === 1 && args[0] === '--version') return answer(`v${manifest.version}`);
   if (args.length === 1 && args[0] === '--cli-manifest') return answer(JSON.stringify(MANIFEST));
-  const { keepCompiled } = await import('./main/compiled.ts');
+  const { keepCompiled } = await import('./compiled.ts');
   keepCompiled(process.env);
-  const { main } = await import('./main/main.ts');
+  const { main } = await import('./main.ts');
   return main(args, manifest.version, executable);
 }
 
@@ -42,4 +42,11 @@ function answer(line: string): number {
   });
   process.stdout.write(`${line}\n`);
   return 0;
+}
+
+// Nothing else calls it in a single executable. An older Node.js, which may be asked for the version, has no `node:sea`.
+if (process.getBuiltinModule?.('node:sea').isSea()) {
+  void enter(process.argv.slice(2), process.argv0).then((exitCode) => {
+    process.exitCode = exitCode;
+  });
 }
