@@ -47,6 +47,8 @@ export interface PortalClientOptions {
   experimentsApiGroup?: string;
   /** The user token to send. */
   userToken: TokenInput;
+  /** For people: how to go on where the portal has no experiments. */
+  withoutExperiments?: { why: string; fix: string };
 }
 
 /**
@@ -78,7 +80,7 @@ export interface PortalClient {
 
 /** A client of the portal over any `fetch`. */
 export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Transport): PortalClient {
-  const { portalUrl, userToken, timeout = limitOf(options) } = options;
+  const { portalUrl, userToken, withoutExperiments, timeout = limitOf(options) } = options;
   const send = sendFrom(options);
   const { projectsApiGroup = PROJECTS_API_GROUP, experimentsApiGroup = EXPERIMENTS_API_GROUP } = options;
   const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
@@ -139,7 +141,8 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
   const listExperiments = () =>
     requestExtension('listExperiments', {
       says: `The portal ${portalUrl} has no experiments.`,
-      so: ', so it gives no experiment tokens.',
+      so: [', so it gives no experiment tokens.', withoutExperiments?.why ?? []].flat().join(' '),
+      fix: withoutExperiments?.fix,
     });
   const listSessions = () =>
     requestExtension('listSessions', {

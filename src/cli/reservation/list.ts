@@ -132,7 +132,7 @@ async function read(
   const isPast = state === undefined ? all === true : state === 'ended' || state === 'deleted';
   const result: Found = { found: [], experiments: [], hasList: true, unasked: new Map() };
   const asked = allExperiments
-    ? await session.ofNamedProject(await session.portal.experiments())
+    ? (await session.experiments.ofNamedProject(await session.portal.experiments())).items
     : [undefined];
   for (const one of asked) {
     if (one && Date.parse(one.expires_at) <= now()) continue;
