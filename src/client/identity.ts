@@ -73,8 +73,8 @@ export interface IdentityClient {
     idToken: (audience: string) => Promise<Secret>,
     service: { resource: string; experiment?: string },
   ): Promise<IssuedTokens | undefined>;
-  /** Revokes a token (RFC 7009), and with a refresh token its session. @returns false where the provider offers no revocation */
-  revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;
+  /** Ends a login, by its refresh token if any (RFC 7009). @returns false where the provider offers no revocation */
+  revoke(tokens: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>): Promise<boolean>;
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -172,10 +172,11 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
       return granted(oauth.genericGrantRequest(config, TOKEN_EXCHANGE_GRANT, parameters));
     },
 
-    async revoke(token, kind) {
+    async revoke({ accessToken, refreshToken }) {
       const config = await configuration();
       if (config.serverMetadata().revocation_endpoint === undefined) return false;
-      await oauth.tokenRevocation(config, token.reveal(), { token_type_hint: kind }).catch(toFailure);
+      const hint = { token_type_hint: refreshToken ? 'refresh_token' : 'access_token' };
+      await oauth.tokenRevocation(config, (refreshToken ?? accessToken).reveal(), hint).catch(toFailure);
       return true;
     },
   };

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { IdentityClient } from '../../client/identity.ts';
 import { isLoopback, issuerName } from '../../contract/addresses.ts';
 import { bodyOf, readUpTo } from '../../contract/bounded.ts';
 import {
@@ -23,7 +22,7 @@ import { ADDRESSES } from '../profiles/profile.ts';
 import { PROFILE_KEYS } from '../profiles/profile-keys.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials } from './credentials.ts';
-import { storedFrom } from './login-tokens.ts';
+import { type ProviderOptions, storedFrom } from './login-tokens.ts';
 import { givenToken, ID_TOKEN_REQUEST, type TokenSource } from './token-source.ts';
 
 /** How a job of a CI proves which job it is: by ID tokens of its CI. */
@@ -154,13 +153,9 @@ async function askRunner(address: string, secret: string, audience: string, send
 const MAX_REPLY = 65_536;
 
 /** The needs of {@link jobToken}. */
-interface JobTokenOptions {
-  profile: Profile;
-  identity: () => Promise<Pick<IdentityClient, 'exchange'>>;
+interface JobTokenOptions extends ProviderOptions<'exchange'> {
   /** Where the token of a job with this name is kept. */
   credentialsOf: (name: string) => Credentials;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
 }
 
 /**
