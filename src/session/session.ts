@@ -291,7 +291,7 @@ export class Session {
       item.id !== null && (isNamed(item) || hasPart(item.id, word));
     // An unusable ledger is reported later, when the command writes to it.
     const entries = await this.ledger()
-      .then((opened) => opened.containing(word, current ? now() : undefined))
+      .then((opened) => opened.entries({ text: word, now: current ? now() : undefined }))
       .catch(() => []);
     const fitting = joinLedger(undefined, entries, now()).items.filter(fits);
     const isChosen = (flag ?? connection.experimentToken ?? this.profile.experiment) !== undefined;

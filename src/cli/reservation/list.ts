@@ -243,7 +243,7 @@ async function forget(context: Context, key: string): Promise<void> {
   const { output } = context;
   const session = await context.session();
   const ledger = await session.ledger();
-  const entry = (await ledger.all()).find((one) => one.key === key);
+  const [entry] = await ledger.entries({ key });
   if (!entry) {
     throw new Failure('not_found', `This machine sent no request under the key ${key} to this service.`, {
       fix: 'slices-conn list',

@@ -50,7 +50,7 @@ export async function listJoined(options: ListingOptions, current: boolean): Pro
   const short = current ? await currentJoined(options) : undefined;
   if (short) return short;
   // Read before the list: a reservation that is booked in between must not seem to be missing from the list.
-  const entries = (await record((ledger) => ledger.entries(experiment))) ?? [];
+  const entries = (await record((ledger) => ledger.entries({ experiment }))) ?? [];
   const service = await connectivity.list();
   return service ? join(options, service, entries) : askedEach(options, entries);
 }
@@ -115,7 +115,7 @@ async function listCurrent(connectivity: ConnectivityClient): Promise<Map<string
 /** The list without past reservations; undefined where the outcome of an attempt shows only in the whole list. */
 async function currentJoined(options: ListingOptions): Promise<JoinedList | undefined> {
   const { connectivity, experiment, record, now } = options;
-  const entries = (await record((ledger) => ledger.entries(experiment, now()))) ?? [];
+  const entries = (await record((ledger) => ledger.entries({ experiment, now: now() }))) ?? [];
   const service = await listCurrent(connectivity);
   if (!service) return askedEach(options, entries);
   if (!entries.every(({ id }) => id !== undefined && service.has(id))) return undefined;

@@ -119,8 +119,8 @@ export class Reservations {
       });
       return this.#send(attempt);
     };
-    const earlier =
-      sent.idempotencyKey === undefined ? undefined : await ledger.find({ experiment, key: idempotencyKey });
+    const [earlier] =
+      sent.idempotencyKey === undefined ? [] : await ledger.entries({ experiment, key: idempotencyKey });
     if (!earlier || earlier.outcome === 'refused') return begin();
     const [only] = items;
     const again = only?.action === 'create' && { request: only.request, at: now(), typedTimes };
@@ -138,7 +138,8 @@ export class Reservations {
    */
   async sinceAsked(key: string, error: unknown): Promise<unknown> {
     if (!(error instanceof Failure)) return error;
-    const isUnknown = await this.#record((ledger) => ledger.isUnknown(key));
+    const earlier = await this.#record((ledger) => ledger.entries({ key }));
+    const isUnknown = earlier?.some(({ asked, outcome }) => asked === 'reserve' && outcome === 'unknown');
     return isUnknown ? mayBeDone(error, key) : error;
   }
 
@@ -260,7 +261,9 @@ export class Reservations {
   /** The ids of the reservations that attempts have made, as the service's list shows them, by the attempts' keys. */
   async #idsByKey([first]: Attempt['items']): Promise<Map<string, string>> {
     const { connectivity, now } = this.#options;
-    const entries = await (await this.#options.ledger()).entries(first?.name.experiment ?? '');
+    const entries = await (await this.#options.ledger()).entries({
+      experiment: first?.name.experiment ?? '',
+    });
     const user = claimedActor((await this.#options.access()).token.reveal());
     const { items } = joinLedger((await connectivity.list()) ?? [], entries, now(), user);
     return new Map(
