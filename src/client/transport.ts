@@ -94,7 +94,11 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   // Through a proxy, `connect` applies to neither end. Made on demand, so that an invalid proxy address does not stop
   // requests to loopback.
   const beyond = (): Dispatcher =>
-    (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
+    (far ??= new EnvHttpProxyAgent({
+      ...{ ...unlimited, connect, requestTls: connect, proxyTls: connect },
+      httpProxy: proxyFor('http')?.address,
+      httpsProxy: proxyFor('https')?.address,
+    }));
   /**
    * The pause before the next attempt, in milliseconds. It doubles each time. A random part keeps many clients from coming back
    * together.
@@ -181,16 +185,6 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       await Promise.all([near.destroy(), far?.destroy()]);
     },
   };
-}
-
-/** @throws Failure `usage` for an invalid proxy address */
-function environmentProxy(options: EnvHttpProxyAgent.Options): Dispatcher {
-  const [http, https] = [proxyFor('http'), proxyFor('https')];
-  return new EnvHttpProxyAgent({
-    ...options,
-    ...(http === undefined ? {} : { httpProxy: http.address }),
-    ...(https === undefined ? {} : { httpsProxy: https.address }),
-  });
 }
 
 /** Whether `NO_PROXY` has this address, or a network that it is in, as for curl; a name is left to the agent. */

@@ -10,12 +10,12 @@ import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
 import { renewing } from '../tokens/shared-copy.ts';
 import type { TokenStatus } from '../tokens/status-list.ts';
-import { IAT_LEEWAY, type VerifiedToken } from '../tokens/verify.ts';
+import { IAT_LEEWAY } from '../tokens/verify.ts';
 import { chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
 import { type ExperimentAccess, Experiments, noPortal, portalToken } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
-import { keySetUrl, type TrustByKind, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
+import { keySetUrl, type TrustByKind, trustIn, type VerificationSource } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { byStart, joinLedger, type ListedReservation } from './reservations/joined-list.ts';
 import { hasPart, isCurrent, type KnownReservation, nameOf } from './reservations/known.ts';
@@ -102,9 +102,8 @@ export class Session {
       },
     });
     this.experiments = new Experiments({ ...options, portal: this.portal });
-    this.#serviceKeys = this.#keysOf(profile.baseUrl);
-    const keysOf = (issuer: string) =>
-      issuer === profile.baseUrl ? this.#serviceKeys : this.#keysOf(issuer);
+    this.#serviceKeys = this.keysOf(profile.baseUrl);
+    const keysOf = (issuer: string) => (issuer === profile.baseUrl ? this.#serviceKeys : this.keysOf(issuer));
     this.trust = trustIn(profile, keysOf, now);
     const other = profile.tokenPlacement === 'user' ? 'experiment' : 'user';
     const service = {
@@ -326,16 +325,6 @@ export class Session {
   }
 
   /**
-   * Verifies a token of any kind; see {@link verifyAny}.
-   *
-   * @param trust the trusted issuers. Default: the profile's services
-   * @throws TokenError with the reason
-   */
-  verify(token: string, source: VerificationSource, trust = this.trust): Promise<VerifiedToken> {
-    return verifyAny(token, trust, source, (issuer) => this.#keysOf(issuer));
-  }
-
-  /**
    * Whether a verified reservation still stands, as its issuer says; see `statusLists`.
    *
    * @param keys those that it was verified with, where they are not the issuer's published ones
@@ -343,7 +332,7 @@ export class Session {
    */
   async statusOf(
     { iss, iat, status }: ConnectivityClaims,
-    { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
+    { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.keysOf(iss) }: VerificationSource,
   ): Promise<TokenStatus | undefined> {
     const { statusLists } = await import('../tokens/status-list.ts');
     const asked = statusLists({ send: this.send, now: this.#options.now });
@@ -356,7 +345,8 @@ export class Session {
     await opened?.close();
   }
 
-  #keysOf(issuer: string): RemoteKeySet {
+  /** An issuer's published keys, and their copy on this machine. */
+  keysOf(issuer: string): RemoteKeySet {
     const { connection, now, notice } = this.#options;
     const url = keySetUrl(issuer);
     const store = connection.keySets?.(url);

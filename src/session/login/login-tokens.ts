@@ -195,8 +195,8 @@ export function portalTokens(credentials: Credentials, now: () => number): Porta
 function good(tokens: Readonly<Record<string, Secret>>, now: number): Record<string, Secret> {
   return Object.fromEntries(
     Object.entries(tokens).filter(([, token]) => {
-      const [issuedAt, expiresAt] = [claimedIssue(token.reveal()), claimedExpiry(token.reveal())];
-      return issuedAt !== undefined && expiresAt !== undefined && !isAlmostOver({ issuedAt, expiresAt }, now);
+      const isDated = [claimedIssue, claimedExpiry].every((claimed) => claimed(token.reveal()) !== undefined);
+      return isDated && !isSpent(token, now);
     }),
   );
 }

@@ -264,7 +264,7 @@ export class Profiles {
         // conf waits for the file, not for its name.
         onDisk(this.#folder);
       } catch (cause) {
-        throw unusable(this.#file, cause);
+        throw unusableFile(this.#file, cause);
       } finally {
         if (SNAP !== undefined) process.env['SNAP'] = SNAP;
       }
@@ -287,7 +287,7 @@ export class Profiles {
       if (!makePrivate(this.#file)) return { profiles: {} };
       value = JSON.parse(readBounded(this.#file).toString());
     } catch (cause) {
-      throw unusable(this.#file, cause);
+      throw unusableFile(this.#file, cause);
     }
     // Valibot takes a list for an object without members.
     const result = v.safeParse(Preferences, isObject(value) ? value : undefined, { abortPipeEarly: true });
@@ -359,8 +359,4 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
   throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
     why: `It is the built-in server, so it takes only ${taken}.`,
   });
-}
-
-function unusable(file: string, cause: unknown): Failure {
-  return cause instanceof Failure ? cause : unusableFile(file, cause);
 }
