@@ -5,8 +5,16 @@ import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Send } from '../contract/sending.ts';
 import { renewing } from '../tokens/shared-copy.ts';
 import { replyTo } from './exchange.ts';
-import { codeExpired, failureOf, invalid, noLogin, ProviderAway, refused } from './identity-failure.ts';
-import { lenientReply, publishedMetadata } from './identity-replies.ts';
+import {
+  codeExpired,
+  failureOf,
+  invalid,
+  lenientReply,
+  noLogin,
+  ProviderAway,
+  publishedMetadata,
+  refused,
+} from './identity-replies.ts';
 
 /** The needs of the identity provider's client. */
 interface IdentityClientOptions {
@@ -107,6 +115,40 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
     return issued(await asking.catch(toFailure), now());
   }
 
+  /** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
+  async function poll(
+    config: oauth.Configuration,
+    form: Record<string, string>,
+    { expiresAt, signal, ...pace }: { interval: number; expiresAt: number; signal: AbortSignal },
+  ): Promise<oauth.TokenEndpointResponse> {
+    let { interval } = pace;
+    let pause = interval;
+    let failures = 0;
+    for (;;) {
+      await sleep(Math.max(0, Math.min(pause * 1000, expiresAt - now())), signal);
+      if (now() >= expiresAt) throw codeExpired();
+      try {
+        return await unlessAborted(oauth.genericGrantRequest(config, DEVICE_GRANT, form), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof oauth.ResponseBodyError) {
+          // There is no session yet that could have ended: the invalid grant is the code.
+          if (error.error === 'invalid_grant') throw codeExpired();
+          if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
+          if (error.error === 'slow_down') interval += 5;
+          failures = 0;
+          pause = interval;
+          continue;
+        }
+        const failure = failureOf(error);
+        if (!['network', 'timeout', 'unavailable'].includes(failure.code)) throw failure;
+        failures += 1;
+        const asked = failure instanceof ProviderAway ? failure.pause : 0;
+        pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), asked);
+      }
+    }
+  }
+
   return {
     async startLogin(scope) {
       const config = await configuration();
@@ -150,8 +192,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         verificationUri: verification_uri,
         verificationUriComplete: started.verification_uri_complete,
         expiresAt,
-        wait: async (signal) =>
-          issued(await poll(config, form, { interval, expiresAt, signal, now, sleep }), now()),
+        wait: async (signal) => issued(await poll(config, form, { interval, expiresAt, signal }), now()),
       };
     },
 
@@ -199,44 +240,6 @@ async function discover(options: IdentityClientOptions): Promise<oauth.Configura
     return lenientReply({ ...reply, text }, form, authUrl);
   };
   return config;
-}
-
-/** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
-async function poll(
-  config: oauth.Configuration,
-  form: Record<string, string>,
-  terms: { interval: number; expiresAt: number; signal: AbortSignal } & Pick<
-    IdentityClientOptions,
-    'now' | 'sleep'
-  >,
-): Promise<oauth.TokenEndpointResponse> {
-  const { expiresAt, signal, now, sleep } = terms;
-  let { interval } = terms;
-  let pause = interval;
-  let failures = 0;
-  for (;;) {
-    await sleep(Math.max(0, Math.min(pause * 1000, expiresAt - now())), signal);
-    if (now() >= expiresAt) throw codeExpired();
-    try {
-      return await unlessAborted(oauth.genericGrantRequest(config, DEVICE_GRANT, form), signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof oauth.ResponseBodyError) {
-        // There is no session yet that could have ended: the invalid grant is the code.
-        if (error.error === 'invalid_grant') throw codeExpired();
-        if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
-        if (error.error === 'slow_down') interval += 5;
-        failures = 0;
-        pause = interval;
-        continue;
-      }
-      const failure = failureOf(error);
-      if (!['network', 'timeout', 'unavailable'].includes(failure.code)) throw failure;
-      failures += 1;
-      const asked = failure instanceof ProviderAway ? failure.pause : 0;
-      pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), asked);
-    }
-  }
 }
 
 function toFailure(error: unknown): never {
