@@ -1,10 +1,11 @@
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
-import { forIssuer } from '../contract/addresses.ts';
+import { forIssuer, issuerName } from '../contract/addresses.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure, failureOrThrow, ownCommand } from '../contract/failure.ts';
+import { KEY_SET_PATH } from '../contract/routes.ts';
 import type { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
@@ -15,7 +16,7 @@ import { chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
 import { type ExperimentAccess, Experiments, noPortal, portalToken } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
-import { keySetUrl, type TrustByKind, trustIn, type VerificationSource } from './login/trust.ts';
+import { type TrustByKind, trustIn, type VerificationSource } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
 import { byStart, joinLedger, type ListedReservation } from './reservations/joined-list.ts';
 import { hasPart, isCurrent, type KnownReservation, nameOf } from './reservations/known.ts';
@@ -348,7 +349,7 @@ export class Session {
   /** An issuer's published keys, and their copy on this machine. */
   keysOf(issuer: string): RemoteKeySet {
     const { connection, now, notice } = this.#options;
-    const url = keySetUrl(issuer);
+    const url = issuerName(issuer) + KEY_SET_PATH;
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { issuerName } from '../../contract/addresses.ts';
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
@@ -65,11 +66,6 @@ export function union(one: TrustByKind, other: TrustByKind): TrustByKind {
   });
 }
 
-/** Where an issuer publishes its keys. */
-export function keySetUrl(issuer: string): string {
-  return issuer.replace(/\/+$/, '') + KEY_SET_PATH;
-}
-
 /** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (THREATS.md 26). */
 export function keptKeys(
   issuer: string,
@@ -79,7 +75,7 @@ export function keptKeys(
     onStale,
   }: Pick<Required<RemoteKeySetOptions>, 'now' | 'onStale'> & { stored: (url: string) => KeySetStore },
 ): KeySet {
-  const url = keySetUrl(issuer);
+  const url = issuerName(issuer) + KEY_SET_PATH;
   return remoteKeySet({
     url,
     store: stored(url),
