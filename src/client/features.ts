@@ -68,7 +68,7 @@ export function rememberedFeatures(
   readYaml?: ReadYaml,
 ): () => Promise<ServiceFeatures> {
   const read = () => readFeatures(send, baseUrl, readYaml);
-  return renewing(read, now, (_, askedAt) => isWithin(askedAt, DESCRIPTION_TTL_MS, now()));
+  return renewing(read, (_, askedAt) => isWithin(askedAt, DESCRIPTION_TTL_MS, now()), now);
 }
 
 /** The extensions of a service; undefined where it answers without a description. @throws Failure where no answer came */

@@ -104,11 +104,7 @@ const MAX_POLL_PAUSE_S = 60;
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
   const { authUrl, audience, now, sleep } = options;
   const resource: Record<string, string> = audience === undefined ? {} : { resource: audience };
-  const configuration = renewing(
-    () => discover(options),
-    now,
-    () => true,
-  );
+  const configuration = renewing(() => discover(options));
 
   /** Tokens as the library gives them, or the failure for its error. */
   async function granted(asking: Promise<oauth.TokenEndpointResponse>): Promise<IssuedTokens> {

@@ -230,7 +230,6 @@ export class Session {
         if (access.origin === 'portal') named = access.id;
         return access;
       },
-      now,
       // The call that fetches a token uses it without this check, however short it lasts.
       ({ token }) => !isSpent(token, now()),
     );

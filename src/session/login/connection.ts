@@ -124,15 +124,11 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   const credentials = new Credentials(stateFolder, profile, underLock);
   // Loaded for a login or a refresh only.
   const identityAs = (clientId: string) =>
-    renewing(
-      async () => {
-        if (authUrl === undefined) throw noProvider(profile);
-        const { createIdentityClient } = await import('../../client/identity.ts');
-        return createIdentityClient({ ...profile, authUrl, clientId, send, now, sleep });
-      },
-      now,
-      () => true,
-    );
+    renewing(async () => {
+      if (authUrl === undefined) throw noProvider(profile);
+      const { createIdentityClient } = await import('../../client/identity.ts');
+      return createIdentityClient({ ...profile, authUrl, clientId, send, now, sleep });
+    });
   const own = { profile, credentials, identity: identityAs(profile.clientId), now };
   const machine = { profile, identity: identityAs(CI_CLIENT_ID), now };
   const login: TokenSource = {

@@ -24,7 +24,7 @@ export function isSpent(token: Secret, now: number): boolean {
 export function remembered(source: TokenSource, now: () => number): TokenSource {
   const isGood = (token: Secret, askedAt: number): boolean =>
     source.isFixed || isWithin(askedAt, MINUTE, now()) || !isSpent(token, now());
-  return { ...source, get: renewing(() => source.get(), now, isGood) };
+  return { ...source, get: renewing(() => source.get(), isGood, now) };
 }
 
 /**

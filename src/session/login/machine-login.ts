@@ -95,7 +95,7 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
       throw notAccepted(given, error, heldKind(refreshToken) ? heldText(refreshToken, now()) : undefined);
     }
   };
-  const exchanged = renewing(exchange, now, (tokens) => !isAlmostOver(tokens, now()));
+  const exchanged = renewing(exchange, (tokens) => !isAlmostOver(tokens, now()));
   return { ...given, isFixed: false, get: async () => (await exchanged()).accessToken };
 }
 
