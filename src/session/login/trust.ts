@@ -147,31 +147,16 @@ const KeptKeySet = v.object({
  * @returns the store of a key set, by its address
  */
 export function keySetFiles(cacheFolder: string, bootedAt?: () => number): (url: string) => KeySetStore {
-  const folder = join(cacheFolder, 'key-sets');
-  let isChecked = false;
-  const checkFolder = (): void => {
-    if (isChecked) return;
-    privateFolder(cacheFolder);
-    privateFolder(folder);
-    isChecked = true;
-  };
   return (url) => {
-    const path = join(folder, `${createHash('sha256').update(url).digest('hex').slice(0, 32)}.json`);
+    const name = `${createHash('sha256').update(url).digest('hex').slice(0, 32)}.json`;
+    /** Its path, in folders that are checked. */
+    const path = (): string => join(privateFolder(join(privateFolder(cacheFolder), 'key-sets')), name);
     return {
-      read: () =>
-        orNothing(() => {
-          checkFolder();
-          return readKept(path, url, bootedAt?.());
-        }),
-      write: ({ document, at, ahead }) => {
-        orNothing(() => {
-          checkFolder();
-          const clock = ahead === undefined ? {} : { ahead, bootedAt: bootedAt?.() };
-          writePrivateFile(
-            path,
-            `${JSON.stringify({ version: 1, url, at, ...clock, keys: document.keys })}\n`,
-          );
-        });
+      read: () => orNothing(() => readKept(path(), url, bootedAt?.())),
+      write: ({ document: { keys }, at, ahead }) => {
+        const clock = ahead === undefined ? {} : { ahead, bootedAt: bootedAt?.() };
+        const kept = JSON.stringify({ version: 1, url, at, ...clock, keys });
+        orNothing(() => writePrivateFile(path(), `${kept}\n`));
       },
     };
   };
