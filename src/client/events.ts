@@ -1,4 +1,4 @@
-import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import { createParser } from 'eventsource-parser';
 import * as v from 'valibot';
 import { withinTime } from '../contract/bounded.ts';
 import { DAY, SECOND } from '../contract/durations.ts';
@@ -20,8 +20,12 @@ const SILENCE = 2 * EVENT_PAUSE + 5 * SECOND;
 /** The most that is kept of an event that has not ended, in characters (THREATS.md 10). */
 const MOST_OF_EVENT = 1_048_576;
 
-/** An event of a stream (HTML Standard, "Server-sent events"): its name, absent where the stream does not say, and its data. */
-export type StreamEvent = Pick<EventSourceMessage, 'event' | 'data'>;
+/** An event of a stream (HTML Standard, "Server-sent events"). Not the parser's own: what is exported names no other package. */
+export interface StreamEvent {
+  /** Absent where the stream does not say. */
+  event?: string | undefined;
+  data: string;
+}
 
 /** Opens a stream. @param since the cursor behind which it begins; undefined: from now on @throws Failure as `exchange` does */
 export type OpenEvents = (since: string | undefined, signal: AbortSignal) => Promise<Incoming>;
