@@ -20,7 +20,7 @@ const SILENCE = 2 * EVENT_PAUSE + 5 * SECOND;
 /** The most that is kept of an event that has not ended, in characters (THREATS.md 10). */
 const MOST_OF_EVENT = 1_048_576;
 
-/** An event of a stream (HTML Standard, "Server-sent events"). */
+/** An event of a stream (HTML Standard, "Server-sent events"). Not the parser's own: what is exported names no other package. */
 export interface StreamEvent {
   /** Absent where the stream does not say. */
   event?: string | undefined;
@@ -56,14 +56,13 @@ export class News<Told> {
   #cursor: string | undefined;
   /** Up to where {@link wait} has told. */
   #told: string | undefined;
-  #stream: OpenStream<Told> | undefined;
+  /** The stream that is open or is being opened, and what gives it up. */
+  #stream: { parts: AsyncGenerator<Part<Told>, void>; given: AbortController } | undefined;
   /** The next changes, while they are waited for. */
   #next: Promise<Told[]> | undefined;
   #failures = 0;
   /** Whether the service has no streams. */
   #isMissing = false;
-  /** Gives up the stream that is open, or is being opened. */
-  #given = new AbortController();
   #isClosed = false;
 
   /** @param cursor where another one has stopped. Default: nothing is known */
@@ -88,14 +87,14 @@ export class News<Told> {
   async mark(): Promise<boolean> {
     if (this.#cursor !== undefined || this.#isMissing) return false;
     try {
-      const stream = await this.#connect(undefined);
-      this.#cursor = stream.cursor;
-      this.#told = stream.cursor;
-      stream.close();
+      const { cursor } = await this.#begin(undefined);
+      this.#cursor = cursor;
+      this.#told = cursor;
     } catch (error) {
       this.#isMissing = isMissing(error);
       this.#failures += 1;
     }
+    this.#drop();
     return this.#cursor !== undefined;
   }
 
@@ -142,13 +141,12 @@ export class News<Told> {
   /** Ends it. */
   close(): void {
     this.#isClosed = true;
-    this.#given.abort();
     this.#drop();
   }
 
   /** Gives the stream up; the next read opens another, which goes on behind it. */
   #drop(): void {
-    this.#stream?.close();
+    this.#stream?.given.abort();
     this.#stream = undefined;
   }
 
@@ -161,17 +159,17 @@ export class News<Told> {
   #readOn(): Promise<Told[]> {
     const read = async (): Promise<Told[]> => {
       for (let opened = 0; ; ) {
-        if (!this.#stream) {
-          if (opened > 1 || this.#isClosed)
-            throw new Failure('network', 'The stream of events breaks off.', { retryable: true });
-          this.#stream = await this.#connect(this.#cursor);
-          opened += 1;
+        const open = this.#stream;
+        if (!open && (opened > 1 || this.#isClosed))
+          throw new Failure('network', 'The stream of events breaks off.', { retryable: true });
+        if (!open) opened += 1;
+        const part = await (open ? open.parts.next().then(({ value }) => value) : this.#begin(this.#cursor));
+        if (!part) this.#drop();
+        else {
+          this.#cursor = part.cursor ?? this.#cursor;
+          if (open || part.told.length > 0) this.#failures = 0;
+          if (part.told.length > 0) return part.told;
         }
-        const told = await this.#stream.next(SILENCE);
-        this.#cursor = this.#stream.cursor ?? this.#cursor;
-        if (told) this.#failures = 0;
-        else this.#drop();
-        if (told && told.length > 0) return told;
       }
     };
     const reading = read();
@@ -179,75 +177,66 @@ export class News<Told> {
     return reading;
   }
 
-  /** Opens a stream that has begun. */
-  async #connect(since: string | undefined): Promise<OpenStream<Told>> {
+  /** Opens a stream. @returns its first part */
+  async #begin(since: string | undefined): Promise<Part<Told>> {
     const given = new AbortController();
-    this.#given = given;
-    try {
-      return await withinTime(BEGIN_WITHIN, async () => {
-        const stream = new OpenStream(await this.#open(since, given.signal), given, this.#read);
-        while (stream.cursor === undefined && stream.waiting.length === 0) {
-          const told = await stream.next(BEGIN_WITHIN);
-          if (!told)
-            throw new Failure('network', 'The stream of events does not begin.', { retryable: true });
-          stream.waiting.push(...told);
-        }
-        return stream;
-      });
-    } catch (error) {
-      given.abort();
-      throw error;
-    }
+    const parts = partsOf(() => this.#open(since, given.signal), this.#read, given.signal);
+    this.#stream = { parts, given };
+    const { value } = await withinTime(BEGIN_WITHIN, () => parts.next());
+    if (value) return value;
+    throw new Failure('network', 'The stream of events does not begin.', { retryable: true });
   }
 }
 
-/** A stream that is open. */
-class OpenStream<Told> {
-  /** The last cursor; undefined before the first. */
+/** The changes that a part of a stream tells, and the last cursor by then; undefined before the first. */
+interface Part<Told> {
+  told: Told[];
   cursor: string | undefined;
-  /** Told before anyone waited. */
-  readonly waiting: Told[] = [];
-  readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
-  readonly #given: AbortController;
-  readonly #decoder = new TextDecoder();
-  /** Events that have ended and are not read yet. */
-  readonly #ended: StreamEvent[] = [];
-  readonly #parser = createParser({
+}
+
+/**
+ * The parts of a stream from its first cursor or change on, until it ends, breaks off or is silent.
+ *
+ * @param given gives the stream up
+ * @throws Failure `reply_invalid` for an answer that is not a stream of events; what opening and reading it throws
+ */
+async function* partsOf<Told>(
+  open: () => Promise<Incoming>,
+  read: ReadEvent<Told>,
+  given: AbortSignal,
+): AsyncGenerator<Part<Told>, void> {
+  const reply = await open();
+  const type = reply.headers.get('content-type') ?? '';
+  if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
+    throw new Failure('reply_invalid', 'The answer is no stream of events.', { httpStatus: 501 });
+  }
+  const reader = reply.body.getReader();
+  const giveUp = (): void => void reader.cancel().catch(() => undefined);
+  given.addEventListener('abort', giveUp);
+  let cursor: string | undefined;
+  const ended: StreamEvent[] = [];
+  const parser = createParser({
     maxBufferSize: MOST_OF_EVENT,
     onId: (id) => {
-      this.cursor = id;
+      cursor = id;
     },
-    onEvent: (event) => this.#ended.push(event),
+    onEvent: (event) => ended.push(event),
     onError: ({ type }) => {
       if (type !== 'max-buffer-size-exceeded') return;
       throw new Failure('reply_invalid', `An event is larger than ${MOST_OF_EVENT} characters.`);
     },
   });
-  readonly #read: ReadEvent<Told>;
-
-  /** @throws Failure `reply_invalid` for an answer that is not a stream of events */
-  constructor(reply: Incoming, given: AbortController, read: ReadEvent<Told>) {
-    const type = reply.headers.get('content-type') ?? '';
-    if (!type.startsWith(EVENT_STREAM_TYPE) || !reply.body || !('getReader' in reply.body)) {
-      throw new Failure('reply_invalid', 'The answer is no stream of events.', { httpStatus: 501 });
+  const decoder = new TextDecoder();
+  try {
+    while (!given.aborted) {
+      const part = await withinTime(SILENCE, () => reader.read()).catch(() => undefined);
+      if (!part || part.done) return;
+      parser.feed(decoder.decode(part.value, { stream: true }));
+      const told = ended.splice(0).flatMap((event) => read(event) ?? []);
+      if (cursor !== undefined || told.length > 0) yield { told, cursor };
     }
-    this.#reader = reply.body.getReader();
-    this.#given = given;
-    this.#read = read;
-  }
-
-  /** The next changes, none where only a new cursor came; undefined where the stream has ended, broken off, or is silent. */
-  async next(silence: number): Promise<Told[] | undefined> {
-    if (this.waiting.length > 0) return this.waiting.splice(0);
-    const read = await withinTime(silence, () => this.#reader.read()).catch(() => undefined);
-    if (!read || read.done) return undefined;
-    this.#parser.feed(this.#decoder.decode(read.value, { stream: true }));
-    return this.#ended.splice(0).flatMap((event) => this.#read(event) ?? []);
-  }
-
-  close(): void {
-    this.#given.abort();
-    this.#reader.cancel().catch(() => undefined);
+  } finally {
+    giveUp();
   }
 }
 

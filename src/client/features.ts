@@ -68,7 +68,7 @@ export function rememberedFeatures(
   readYaml?: ReadYaml,
 ): () => Promise<ServiceFeatures> {
   const read = () => readFeatures(send, baseUrl, readYaml);
-  return renewing(read, now, (_, askedAt) => isWithin(askedAt, DESCRIPTION_TTL_MS, now()));
+  return renewing(read, (_, askedAt) => isWithin(askedAt, DESCRIPTION_TTL_MS, now()), now);
 }
 
 /** The extensions of a service; undefined where it answers without a description. @throws Failure where no answer came */
@@ -96,7 +96,13 @@ export async function requireFeatures(
   if (needed.length === 0) return;
   const known = await describedFeatures(features);
   const lacked = needed.find((feature) => !known?.[feature]);
-  if (lacked !== undefined) throw lacking(lacked, isQuestion);
+  if (lacked === undefined) return;
+  const [lacks, unmentioned, might] = LACKING[lacked];
+  const so = might === undefined ? '' : `, so it might ${might}`;
+  throw new Failure('not_supported', `This service ${lacks}.`, {
+    why: `Its API description does not mention ${unmentioned}${isQuestion ? '.' : `${so}. Nothing was booked.`}`,
+    fix: ASKED_BY[lacked],
+  });
 }
 
 /** For each extension: the service's lack in words, what its description leaves out, and what a request would do all the same. */
@@ -117,15 +123,6 @@ const ASKED_BY: Partial<Record<keyof typeof LACKING, Changes>> = {
   routes: { via: undefined, avoid: undefined, direct: undefined },
   slots: { bandwidth: undefined, duration: undefined },
 };
-
-function lacking(feature: keyof typeof LACKING, isQuestion: boolean): Failure {
-  const [lacks, unmentioned, might] = LACKING[feature];
-  const so = might === undefined ? '' : `, so it might ${might}`;
-  return new Failure('not_supported', `This service ${lacks}.`, {
-    why: `Its API description does not mention ${unmentioned}${isQuestion ? '.' : `${so}. Nothing was booked.`}`,
-    fix: ASKED_BY[feature],
-  });
-}
 
 function member(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;

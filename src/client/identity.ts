@@ -5,8 +5,16 @@ import { isTokenText, Secret, withoutSecrets } from '../contract/secret.ts';
 import type { Send } from '../contract/sending.ts';
 import { renewing } from '../tokens/shared-copy.ts';
 import { replyTo } from './exchange.ts';
-import { codeExpired, failureOf, invalid, noLogin, ProviderAway, refused } from './identity-failure.ts';
-import { lenientReply, publishedMetadata } from './identity-replies.ts';
+import {
+  codeExpired,
+  failureOf,
+  invalid,
+  lenientReply,
+  noLogin,
+  ProviderAway,
+  publishedMetadata,
+  refused,
+} from './identity-replies.ts';
 
 /** The needs of the identity provider's client. */
 interface IdentityClientOptions {
@@ -73,8 +81,8 @@ export interface IdentityClient {
     idToken: (audience: string) => Promise<Secret>,
     service: { resource: string; experiment?: string },
   ): Promise<IssuedTokens | undefined>;
-  /** Revokes a token (RFC 7009), and with a refresh token its session. @returns false where the provider offers no revocation */
-  revoke(token: Secret, kind: 'refresh_token' | 'access_token'): Promise<boolean>;
+  /** Ends a login, by its refresh token if any (RFC 7009). @returns false where the provider offers no revocation */
+  revoke(tokens: Pick<IssuedTokens, 'accessToken' | 'refreshToken'>): Promise<boolean>;
 }
 
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -96,15 +104,45 @@ const MAX_POLL_PAUSE_S = 60;
 export function createIdentityClient(options: IdentityClientOptions): IdentityClient {
   const { authUrl, audience, now, sleep } = options;
   const resource: Record<string, string> = audience === undefined ? {} : { resource: audience };
-  const configuration = renewing(
-    () => discover(options),
-    now,
-    () => true,
-  );
+  const configuration = renewing(() => discover(options));
 
   /** Tokens as the library gives them, or the failure for its error. */
   async function granted(asking: Promise<oauth.TokenEndpointResponse>): Promise<IssuedTokens> {
     return issued(await asking.catch(toFailure), now());
+  }
+
+  /** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
+  async function poll(
+    config: oauth.Configuration,
+    form: Record<string, string>,
+    { expiresAt, signal, ...pace }: { interval: number; expiresAt: number; signal: AbortSignal },
+  ): Promise<oauth.TokenEndpointResponse> {
+    let { interval } = pace;
+    let pause = interval;
+    let failures = 0;
+    for (;;) {
+      await sleep(Math.max(0, Math.min(pause * 1000, expiresAt - now())), signal);
+      if (now() >= expiresAt) throw codeExpired();
+      try {
+        return await unlessAborted(oauth.genericGrantRequest(config, DEVICE_GRANT, form), signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        if (error instanceof oauth.ResponseBodyError) {
+          // There is no session yet that could have ended: the invalid grant is the code.
+          if (error.error === 'invalid_grant') throw codeExpired();
+          if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
+          if (error.error === 'slow_down') interval += 5;
+          failures = 0;
+          pause = interval;
+          continue;
+        }
+        const failure = failureOf(error);
+        if (!['network', 'timeout', 'unavailable'].includes(failure.code)) throw failure;
+        failures += 1;
+        const asked = failure instanceof ProviderAway ? failure.pause : 0;
+        pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), asked);
+      }
+    }
   }
 
   return {
@@ -150,8 +188,7 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
         verificationUri: verification_uri,
         verificationUriComplete: started.verification_uri_complete,
         expiresAt,
-        wait: async (signal) =>
-          issued(await poll(config, form, { interval, expiresAt, signal, now, sleep }), now()),
+        wait: async (signal) => issued(await poll(config, form, { interval, expiresAt, signal }), now()),
       };
     },
 
@@ -172,10 +209,11 @@ export function createIdentityClient(options: IdentityClientOptions): IdentityCl
       return granted(oauth.genericGrantRequest(config, TOKEN_EXCHANGE_GRANT, parameters));
     },
 
-    async revoke(token, kind) {
+    async revoke({ accessToken, refreshToken }) {
       const config = await configuration();
       if (config.serverMetadata().revocation_endpoint === undefined) return false;
-      await oauth.tokenRevocation(config, token.reveal(), { token_type_hint: kind }).catch(toFailure);
+      const hint = { token_type_hint: refreshToken ? 'refresh_token' : 'access_token' };
+      await oauth.tokenRevocation(config, (refreshToken ?? accessToken).reveal(), hint).catch(toFailure);
       return true;
     },
   };
@@ -198,44 +236,6 @@ async function discover(options: IdentityClientOptions): Promise<oauth.Configura
     return lenientReply({ ...reply, text }, form, authUrl);
   };
   return config;
-}
-
-/** RFC 8628 §3.5: `slow_down` adds five seconds for good; lost connections and busy replies are retried. */
-async function poll(
-  config: oauth.Configuration,
-  form: Record<string, string>,
-  terms: { interval: number; expiresAt: number; signal: AbortSignal } & Pick<
-    IdentityClientOptions,
-    'now' | 'sleep'
-  >,
-): Promise<oauth.TokenEndpointResponse> {
-  const { expiresAt, signal, now, sleep } = terms;
-  let { interval } = terms;
-  let pause = interval;
-  let failures = 0;
-  for (;;) {
-    await sleep(Math.max(0, Math.min(pause * 1000, expiresAt - now())), signal);
-    if (now() >= expiresAt) throw codeExpired();
-    try {
-      return await unlessAborted(oauth.genericGrantRequest(config, DEVICE_GRANT, form), signal);
-    } catch (error) {
-      signal.throwIfAborted();
-      if (error instanceof oauth.ResponseBodyError) {
-        // There is no session yet that could have ended: the invalid grant is the code.
-        if (error.error === 'invalid_grant') throw codeExpired();
-        if (error.error !== 'authorization_pending' && error.error !== 'slow_down') throw refused(error);
-        if (error.error === 'slow_down') interval += 5;
-        failures = 0;
-        pause = interval;
-        continue;
-      }
-      const failure = failureOf(error);
-      if (!['network', 'timeout', 'unavailable'].includes(failure.code)) throw failure;
-      failures += 1;
-      const asked = failure instanceof ProviderAway ? failure.pause : 0;
-      pause = Math.max(Math.min(interval * 2 ** failures, MAX_POLL_PAUSE_S), asked);
-    }
-  }
 }
 
 function toFailure(error: unknown): never {

@@ -47,6 +47,8 @@ export interface PortalClientOptions {
   experimentsApiGroup?: string;
   /** The user token to send. */
   userToken: TokenInput;
+  /** For people: how to go on where the portal has no experiments. */
+  withoutExperiments?: { why: string; fix: string };
 }
 
 /**
@@ -81,7 +83,7 @@ const BY_SECRET = 'slices-conn login --ci';
 
 /** A client of the portal over any `fetch`. */
 export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> & Transport): PortalClient {
-  const { portalUrl, userToken, timeout = limitOf(options) } = options;
+  const { portalUrl, userToken, withoutExperiments, timeout = limitOf(options) } = options;
   const send = sendFrom(options);
   const { projectsApiGroup = PROJECTS_API_GROUP, experimentsApiGroup = EXPERIMENTS_API_GROUP } = options;
   const groups = { projects_api_group: projectsApiGroup, experiments_api_group: experimentsApiGroup };
@@ -109,21 +111,20 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
     throw new Failure('reply_invalid', 'The portal answered without a token.', { httpStatus: reply.status });
   }
 
-  /** Asks for an extension's list. @throws Failure `not_supported` where the portal does not have it */
-  async function requestExtension(
+  /** Reads an extension's list. @throws Failure `not_supported` where the portal does not have it */
+  async function listed<Schema extends v.GenericSchema>(
     name: RouteName,
-    { says, so, fix }: { says: string; so: string; fix?: string },
+    schema: Schema,
+    { what, says, so, fix }: { what: string; says: string; so: string; fix?: string },
     values: Record<string, string> = {},
-  ): Promise<Reply> {
-    try {
-      return await request(name, 'application/json', values);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-      const { httpStatus } = error.facts;
-      const path = routePath(name, { ...groups, ...values });
-      const why = `It answers ${httpStatus} to ${path}${so}`;
-      throw new Failure('not_supported', says, { why, httpStatus, fix, cause: error });
-    }
+  ): Promise<v.InferOutput<Schema>> {
+    const reply = await request(name, 'application/json', values).catch((cause: unknown) => {
+      if (!isMissing(cause)) throw cause;
+      const { httpStatus } = cause.facts;
+      const why = `It answers ${httpStatus} to ${routePath(name, { ...groups, ...values })}${so}`;
+      throw new Failure('not_supported', says, { why, httpStatus, fix, cause });
+    });
+    return readAs(schema, reply, what);
   }
 
   /** Tells a portal without an extension from a portal that does not know the id, by its list: both answer 404. */
@@ -140,21 +141,28 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
   }
 
   const listExperiments = () =>
-    requestExtension('listExperiments', {
+    listed('listExperiments', v.object({ experiments: v.array(ExperimentReply) }), {
+      what: 'list of experiments',
       says: `The portal ${portalUrl} has no experiments.`,
-      so: ', so it gives no experiment tokens.',
+      so: [', so it gives no experiment tokens.', withoutExperiments?.why ?? []].flat().join(' '),
+      fix: withoutExperiments?.fix,
     });
   const listSessions = () =>
-    requestExtension('listSessions', {
+    listed('listSessions', v.object({ items: v.array(SessionReply) }), {
+      what: 'list of logins',
       says: `${portalUrl} does not list logins.`,
       so: '. Ask the operators of the identity provider how to end a login.',
     });
-  const listCiRules = (id: string) =>
-    requestExtension(
-      'listCiRules',
-      { says: `${portalUrl} has no rules for CI jobs.`, so: '.', fix: BY_SECRET },
-      { id },
-    );
+  const listCiRules = (id: string) => {
+    const what = 'list of rules for CI jobs';
+    const lack = {
+      what,
+      says: `${portalUrl} has no rules for CI jobs.`,
+      so: '.',
+      fix: BY_SECRET,
+    };
+    return listed('listCiRules', v.object({ items: v.array(CiRule) }), lack, { id });
+  };
 
   return {
     async projects() {
@@ -162,26 +170,18 @@ export function createPortalClient(options: Omit<PortalClientOptions, 'fetch'> &
       return readAs(v.object({ projects: v.array(ProjectReply) }), reply, 'list of projects').projects;
     },
     projectToken: (id) => token('projectToken', id),
-    async experiments() {
-      const schema = v.object({ experiments: v.array(ExperimentReply) });
-      return readAs(schema, await listExperiments(), 'list of experiments').experiments;
-    },
+    experiments: async () => (await listExperiments()).experiments,
     async createExperiment(body) {
       const created = request('createExperiment', 'application/json', {}, body);
       const reply = await unlessMissing(created, listExperiments);
       return readMade(ExperimentReply, reply, 'experiment', 'slices-conn experiment list');
     },
     experimentToken: (id) => unlessMissing(token('experimentToken', id), listExperiments),
-    async sessions() {
-      return readAs(v.object({ items: v.array(SessionReply) }), await listSessions(), 'list of logins').items;
-    },
+    sessions: async () => (await listSessions()).items,
     async endSession(id) {
       await unlessMissing(request('endSession', 'application/json', { id }), listSessions);
     },
-    async ciRules(id) {
-      const schema = v.object({ items: v.array(CiRule) });
-      return readAs(schema, await listCiRules(id), 'list of rules for CI jobs').items;
-    },
+    ciRules: async (id) => (await listCiRules(id)).items,
     async addCiRule(id, rule) {
       const added = request('addCiRule', 'application/json', { id }, rule).catch((error: unknown) => {
         throw error instanceof Failure && error.code === 'not_supported'

@@ -145,68 +145,44 @@ export function differenceFrom(reservation: Reservation, due: Due): string | und
   return undefined;
 }
 
+/** As {@link Due.request} says: with a duration or a volume, the service has chosen within the request. */
 function differenceFromRequest(
   reservation: Reservation,
   request: ReservationRequest,
   now: Due['now'],
 ): string | undefined {
-  const { site1, site2, duration, volume } = request;
+  const { site1, site2, bandwidth, start, end, duration, volume } = request;
   if (reservation.site1 !== site1 || reservation.site2 !== site2) {
     return `It is for ${reservation.site1} – ${reservation.site2}, not ${site1} – ${site2}.`;
   }
   const fault = routeFault(reservation, request);
   if (fault) return routeFaultText(fault);
-  const searched = duration !== undefined || volume !== undefined;
-  const difference = (searched ? outsideOf : notExactly)(reservation, request, now);
-  if (difference !== undefined) return difference;
+  const rate = `It is for ${reservation.bandwidth} Mbps`;
+  if (volume === undefined && reservation.bandwidth !== bandwidth) return `${rate}, not ${bandwidth}.`;
+  if (bandwidth !== undefined && reservation.bandwidth > bandwidth) {
+    return `${rate}, not at most ${bandwidth}.`;
+  }
+  const isSearch = duration !== undefined || volume !== undefined;
+  const period = periodOf(reservation);
+  const [from, to] = start === 'now' ? [now?.from ?? period.start, now?.to ?? period.start] : [start, start];
+  if (period.start < from || (!isSearch && period.start > to)) {
+    const due = start === 'now' ? 'now' : formatInstant(start);
+    return `It starts at ${reservation.start_date}, ${isSearch ? 'before' : 'not at'} ${due}.`;
+  }
+  if (isSearch ? period.end > end : period.end !== end) {
+    return `It ends at ${reservation.end_date}, ${isSearch ? 'after' : 'not at'} ${formatInstant(end)}.`;
+  }
+  const lasts = Math.max(0, period.end - period.start);
+  if (duration !== undefined && lasts !== duration) {
+    return `It lasts for ${isoDuration(lasts)}, not for ${isoDuration(duration)}.`;
+  }
+  if (volume !== undefined && BigInt(reservation.bandwidth) * BigInt(lasts) * 125n < BigInt(volume)) {
+    return `${rate} for ${isoDuration(lasts)}, which does not carry ${volume} bytes.`;
+  }
   for (const text of RESERVATION_TEXTS) {
     const [due, said] = [request[text], reservation[text]];
     // A service without names or other texts answers without them.
     if (due !== undefined && said !== undefined && said !== due) return `Its ${text} is ${said}, not ${due}.`;
-  }
-  return undefined;
-}
-
-/** For a request that names bandwidth and period: they must be equal. */
-function notExactly(
-  reservation: Reservation,
-  { bandwidth, start, end }: ReservationRequest,
-  now: Due['now'],
-): string | undefined {
-  if (reservation.bandwidth !== bandwidth)
-    return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
-  const period = periodOf(reservation);
-  const [from, to] = start === 'now' ? [now?.from ?? period.start, now?.to ?? period.start] : [start, start];
-  if (period.start < from || period.start > to) {
-    return `It starts at ${reservation.start_date}, not ${start === 'now' ? 'now' : `at ${formatInstant(start)}`}.`;
-  }
-  if (period.end !== end) return `It ends at ${reservation.end_date}, not at ${formatInstant(end)}.`;
-  return undefined;
-}
-
-/** For a request that lets the service choose: the reservation must lie within what was asked for. */
-function outsideOf(
-  reservation: Reservation,
-  { bandwidth, start, end, duration, volume }: ReservationRequest,
-  now: Due['now'],
-): string | undefined {
-  const period = periodOf(reservation);
-  const lasts = Math.max(0, period.end - period.start);
-  if (period.start < (start === 'now' ? (now?.from ?? period.start) : start)) {
-    return `It starts at ${reservation.start_date}, before ${start === 'now' ? 'now' : formatInstant(start)}.`;
-  }
-  if (period.end > end) return `It ends at ${reservation.end_date}, after ${formatInstant(end)}.`;
-  if (duration !== undefined && lasts !== duration) {
-    return `It lasts for ${isoDuration(lasts)}, not for ${isoDuration(duration)}.`;
-  }
-  if (volume === undefined && reservation.bandwidth !== bandwidth) {
-    return `It is for ${reservation.bandwidth} Mbps, not ${bandwidth}.`;
-  }
-  if (bandwidth !== undefined && reservation.bandwidth > bandwidth) {
-    return `It is for ${reservation.bandwidth} Mbps, not at most ${bandwidth}.`;
-  }
-  if (volume !== undefined && BigInt(reservation.bandwidth) * BigInt(lasts) * 125n < BigInt(volume)) {
-    return `It is for ${reservation.bandwidth} Mbps for ${isoDuration(lasts)}, which does not carry ${volume} bytes.`;
   }
   return undefined;
 }

@@ -94,24 +94,11 @@ export function createTransport(options: TransportOptions): NetworkTransport {
   // Through a proxy, `connect` applies to neither end. Made on demand, so that an invalid proxy address does not stop
   // requests to loopback.
   const beyond = (): Dispatcher =>
-    (far ??= environmentProxy({ ...unlimited, connect, requestTls: connect, proxyTls: connect }));
-  const retry = interceptors.retry({
-    throwOnError: false,
-    retry(error, { state: { counter }, opts: { method } }, done) {
-      const { statusCode, headers }: Error & { statusCode?: number; headers?: Record<string, string> } =
-        error;
-      const isPassing =
-        statusCode === undefined
-          ? PASSING_PROBLEMS.includes(errorCode(error))
-          : PASSING_STATUS.includes(statusCode);
-      const asked = Number(headers?.['retry-after'] ?? 0) * 1000;
-      // A longer Retry-After is not waited for: then this reply is the answer.
-      const isSoon = asked < timeout / 4;
-      const pause = Math.max(pauseBefore(counter), asked);
-      if (method === 'GET' && isPassing && isSoon && counter < MAX_ATTEMPTS) setTimeout(done, pause, null);
-      else done(error);
-    },
-  });
+    (far ??= new EnvHttpProxyAgent({
+      ...{ ...unlimited, connect, requestTls: connect, proxyTls: connect },
+      httpProxy: proxyFor('http')?.address,
+      httpsProxy: proxyFor('https')?.address,
+    }));
   /**
    * The pause before the next attempt, in milliseconds. It doubles each time. A random part keeps many clients from coming back
    * together.
@@ -120,11 +107,30 @@ export function createTransport(options: TransportOptions): NetworkTransport {
    */
   const pauseBefore = (made: number): number => FIRST_PAUSE * 2 ** (made - 1) * (1 + random() / 2);
 
-  function begin(request: Outgoing, signal: AbortSignal | undefined): Promise<Dispatcher.ResponseData> {
+  /** Sends a request until a reply begins: undici sends a GET again where that may help. */
+  async function begin(request: Outgoing, signal: AbortSignal) {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
     const way = isLoopback(url) || isInNoProxy(url) ? near : beyond();
-    return (request.isEndless ? way : way.compose(withoutRest, retry)).request({
+    let isBegun = false;
+    const retry = interceptors.retry({
+      throwOnError: false,
+      retry(error, { state: { counter } }, done) {
+        const { statusCode, headers }: Error & { statusCode?: number; headers?: Record<string, string> } =
+          error;
+        const isPassing =
+          statusCode === undefined
+            ? PASSING_PROBLEMS.includes(errorCode(error))
+            : PASSING_STATUS.includes(statusCode);
+        const asked = Number(headers?.['retry-after'] ?? 0) * 1000;
+        // A longer Retry-After is not waited for: then this reply is the answer. Of a reply that breaks off, undici would ask for
+        // the rest, which may be of another reply.
+        const isWorthIt = isPassing && asked < timeout / 4 && !isBegun && counter < MAX_ATTEMPTS;
+        if (!isWorthIt || request.method !== 'GET') done(error);
+        else setTimeout(done, Math.max(pauseBefore(counter), asked), null);
+      },
+    });
+    const reply = await (request.isEndless ? way : way.compose(retry)).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -137,45 +143,37 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       body: request.body ?? null,
       signal,
     });
-  }
-
-  async function attempt(request: Outgoing, signal: AbortSignal): Promise<WholeReply> {
-    const reply = await begin(request, signal);
-    // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
+    isBegun = true;
     const headers = headersOf(reply.headers);
-    const { bytes } = await readUpTo(decoded(reply.body, headers.get('content-encoding')), MAX_REPLY);
-    return { status: reply.statusCode, headers, body: [bytes] as const };
-  }
-
-  /** The caller limits how long it waits, and comes back by itself. */
-  async function attemptEndless(request: Outgoing): Promise<Incoming> {
-    const reply = await begin(request, request.signal).catch((cause: unknown) => {
-      throw networkFailure(cause, request, false);
-    });
-    const headers = headersOf(reply.headers);
-    const body = ReadableStream.from(decoded(reply.body, headers.get('content-encoding')));
+    const body = decoded(reply.body, headers.get('content-encoding'));
     return { status: reply.statusCode, headers, body };
   }
 
   const send: Send = async (request) => {
     checkAddress(request, options);
-    if (request.isEndless) return attemptEndless(request);
+    const { method, isEndless } = request;
     const deadline = now() + timeout;
-    const limit = AbortSignal.timeout(timeout);
-    const signal = AbortSignal.any([...(request.signal ? [request.signal] : []), limit]);
+    // Who reads an endless reply limits how long it waits, and comes back by itself.
+    const limit = isEndless ? undefined : AbortSignal.timeout(timeout);
+    const signal = AbortSignal.any([request.signal, limit].filter((each) => each !== undefined));
     try {
       for (let made = 1; ; made += 1) {
+        const { status, headers, body } = await begin(request, signal);
+        if (isEndless) return { status, headers, body: ReadableStream.from(body) };
         const isLast = made === MAX_ATTEMPTS;
-        const reply = await attempt(request, signal).catch((error: unknown) => {
-          if (isLast || request.method !== 'GET' || errorCode(error) !== CUT_OFF) throw error;
+        // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
+        const read = await readUpTo(body, MAX_REPLY).catch((cause: unknown) => {
+          if (signal.aborted) throw cause;
+          if (isLast || method !== 'GET') throw new Error('The reply breaks off', { cause });
         });
+        const reply = read && ({ status, headers, body: [read.bytes] } as const);
         const least = pauseBefore(made);
         const pause = reply ? pauseAfter(request, reply, least) : least;
         if (reply && (isLast || !(now() + pause < deadline))) return reply;
         await sleep(pause, undefined, { signal });
       }
     } catch (cause) {
-      throw networkFailure(cause, request, limit.aborted);
+      throw networkFailure(cause, request, limit?.aborted === true);
     }
   };
 
@@ -187,16 +185,6 @@ export function createTransport(options: TransportOptions): NetworkTransport {
       await Promise.all([near.destroy(), far?.destroy()]);
     },
   };
-}
-
-/** @throws Failure `usage` for an invalid proxy address */
-function environmentProxy(options: EnvHttpProxyAgent.Options): Dispatcher {
-  const [http, https] = [proxyFor('http'), proxyFor('https')];
-  return new EnvHttpProxyAgent({
-    ...options,
-    ...(http === undefined ? {} : { httpProxy: http.address }),
-    ...(https === undefined ? {} : { httpsProxy: https.address }),
-  });
 }
 
 /** Whether `NO_PROXY` has this address, or a network that it is in, as for curl; a name is left to the agent. */
@@ -270,27 +258,6 @@ function pauseAfter({ method, headers }: Outgoing, reply: WholeReply, least: num
   const isUndone = saysNothingWasDone({ status: reply.status, text });
   return isUndone ? Math.max(least, seconds * 1000) : Number.NaN;
 }
-
-/** The code of the error for a reply that breaks off. */
-const CUT_OFF = 'ERR_CUT_OFF';
-
-/** A reply that breaks off is an error: undici would ask for its rest, which may be of another reply. */
-const withoutRest: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  let isBegun = false;
-  return dispatch(options, {
-    onRequestStart: (...given) => handler.onRequestStart?.(...given),
-    onResponseStart(...given) {
-      isBegun = true;
-      handler.onResponseStart?.(...given);
-    },
-    onResponseData: (...given) => handler.onResponseData?.(...given),
-    onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
-    onResponseError(controller, cause) {
-      const error = Object.assign(new Error('The reply breaks off', { cause }), { code: CUT_OFF });
-      handler.onResponseError?.(controller, isBegun && !controller.aborted ? error : cause);
-    },
-  });
-};
 
 function checkAddress(
   request: Outgoing,

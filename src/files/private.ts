@@ -187,10 +187,11 @@ function unusableFolder(path: string, reason: string, facts: { fix?: string } = 
  * The failure of a file of ours that can't be read or written. It is never deleted (THREATS.md 17), and moved away only for
  * what is in it: where the disk is at fault, the file is sound.
  *
- * @param fault a sentence, or the error
+ * @param fault a sentence, or the error; a failure stays as it is
  * @param isOpen whether its owner only has to look at it and close it to others
  */
 export function unusableFile(path: string, fault: unknown, isOpen = false): Failure {
+  if (fault instanceof Failure) return fault;
   const why = systemReason(fault);
   const [next, fix] = isOpen
     ? ['Look at what is in it, then close it to others.', `chmod 600 ${shellWord(path)}`]

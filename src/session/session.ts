@@ -1,31 +1,25 @@
 import { type ConnectivityClient, createConnectivityClient } from '../client/connectivity.ts';
 import { createPortalClient, type PortalClient } from '../client/portal.ts';
-import { forIssuer } from '../contract/addresses.ts';
+import { forIssuer, issuerName } from '../contract/addresses.ts';
 import type { ConnectivityClaims } from '../contract/claims.ts';
 import type { Experiment, Project } from '../contract/directory.ts';
 import { formatDuration, MINUTE } from '../contract/durations.ts';
 import { Failure, failureOrThrow, ownCommand } from '../contract/failure.ts';
-import { Secret } from '../contract/secret.ts';
+import { KEY_SET_PATH } from '../contract/routes.ts';
+import type { Secret } from '../contract/secret.ts';
 import { type Send, sendFrom } from '../contract/sending.ts';
 import { type RemoteKeySet, remoteKeySet } from '../tokens/remote-key-set.ts';
 import { renewing } from '../tokens/shared-copy.ts';
 import type { TokenStatus } from '../tokens/status-list.ts';
-import { IAT_LEEWAY, type VerifiedToken } from '../tokens/verify.ts';
+import { IAT_LEEWAY } from '../tokens/verify.ts';
 import { chooseOne, type Picker } from './choice.ts';
 import type { Connection } from './login/connection.ts';
-import {
-  accessExperiment,
-  chooseExperiment,
-  type ExperimentAccess,
-  namedExperiment,
-  noPortal,
-  ofNamedProject,
-  withTokenAdvice,
-} from './login/experiment-access.ts';
+import { type ExperimentAccess, Experiments, noPortal, portalToken } from './login/experiment-access.ts';
 import { isSpent } from './login/login-tokens.ts';
-import { keySetUrl, type TrustByKind, trustIn, type VerificationSource, verifyAny } from './login/trust.ts';
+import { type TrustByKind, trustIn, type VerificationSource } from './login/trust.ts';
 import type { Profile } from './profiles/profiles.ts';
-import { isCurrent, type KnownReservation, reservationsWith } from './reservations/known.ts';
+import { byStart, joinLedger, type ListedReservation } from './reservations/joined-list.ts';
+import { hasPart, isCurrent, type KnownReservation, nameOf } from './reservations/known.ts';
 import { Ledger, type LedgerDatabase, type LedgerEntry } from './reservations/ledger.ts';
 import { Reservations } from './reservations/reservations.ts';
 
@@ -64,6 +58,8 @@ const MOST_AHEAD = 14 * MINUTE;
 export class Session {
   readonly profile: Profile;
   readonly portal: PortalClient;
+  /** The user's experiments, and tokens for them. */
+  readonly experiments: Experiments;
   readonly connectivity: ConnectivityClient;
   /** The same with the user token alone: administrators act on the reservations of every experiment. */
   readonly administration: ConnectivityClient;
@@ -96,16 +92,19 @@ export class Session {
     this.send = send;
     this.connection = connection;
     const [projectsApiGroup, experimentsApiGroup] = profile.apiGroups.split(',');
-    const portal = createPortalClient({
+    this.portal = createPortalClient({
       ...{ projectsApiGroup, experimentsApiGroup },
       send,
       portalUrl: profile.portalUrl ?? profile.baseUrl,
       userToken: profile.portalUrl === undefined ? noPortal(profile) : userToken,
+      withoutExperiments: {
+        why: 'Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let the official client slices give it.',
+        fix: ownCommand('login', profile.baseUrl, '--with-slices'),
+      },
     });
-    this.portal = withTokenAdvice(portal, profile);
-    this.#serviceKeys = this.#keysOf(profile.baseUrl);
-    const keysOf = (issuer: string) =>
-      issuer === profile.baseUrl ? this.#serviceKeys : this.#keysOf(issuer);
+    this.experiments = new Experiments({ ...options, portal: this.portal });
+    this.#serviceKeys = this.keysOf(profile.baseUrl);
+    const keysOf = (issuer: string) => (issuer === profile.baseUrl ? this.#serviceKeys : this.keysOf(issuer));
     this.trust = trustIn(profile, keysOf, now);
     const other = profile.tokenPlacement === 'user' ? 'experiment' : 'user';
     const service = {
@@ -179,37 +178,29 @@ export class Session {
    * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen
    */
   async project(named?: string): Promise<Project> {
-    const { project, now } = this.#options;
-    const wanted = named ?? project ?? this.profile.project;
-    return chooseOne('project', wanted, await this.portal.projects(), now(), this.#choosing.choice);
+    const { project, now, pick } = this.#options;
+    const { project: own, chosenNames } = this.profile;
+    const choice = { pick, chosenNames };
+    return chooseOne('project', named ?? project ?? own, await this.portal.projects(), now(), choice);
   }
 
   /** The experiment as the portal knows it, chosen like {@link project}. Without `named` the portal is asked once. */
   async experiment(named?: string): Promise<Experiment> {
-    if (named !== undefined) return this.#chooseExperiment(named);
-    const { experiment } = this.#options;
-    this.#experiment ??= this.#chooseExperiment(experiment);
+    const choose = async (wanted?: string) =>
+      this.experiments.choose(wanted, await this.portal.experiments());
+    if (named !== undefined) return choose(named);
+    this.#experiment ??= choose(this.#options.experiment);
     return this.#experiment;
   }
 
   /** The experiment that the next command acts in, of those that the portal tells; no person is asked. @throws Failure as {@link experiment} */
   experimentIn(all: readonly Experiment[]): Promise<Experiment> {
-    const { chosenNames } = this.profile;
-    return chooseExperiment(this.#options.experiment, all, { ...this.#choosing, choice: { chosenNames } });
-  }
-
-  /**
-   * Those of some experiments that are of the project that the command names; all where it names none.
-   *
-   * @throws Failure `not_found` for an unknown project
-   */
-  async ofNamedProject(experiments: readonly Experiment[]): Promise<readonly Experiment[]> {
-    return (await ofNamedProject(experiments, this.#choosing)).items;
+    return this.experiments.choose(this.#options.experiment, all, {});
   }
 
   /** Whether the next command acts in the experiment with this id, without a flag that says so. */
   async isInUse(id: string): Promise<boolean> {
-    const named = namedExperiment({ ...this.#choosing, wanted: this.#options.experiment });
+    const named = this.experiments.named(this.#options.experiment);
     const { experimentToken, experimentTokenFrom } = this.connection;
     // A program that gives tokens by name is asked by that name again, and there may be no portal to ask.
     if (named === id || experimentToken || (experimentTokenFrom && named !== undefined)) return true;
@@ -223,21 +214,22 @@ export class Session {
 
   /**
    * The experiment that a command acts in, with a token for it; fetched once, and again when the token is almost over. See
-   * {@link accessExperiment}.
+   * {@link Experiments.access}.
+   *
+   * @param wanted its id or name. Default: the command's
    */
-  async access(): Promise<ExperimentAccess> {
+  async access(wanted = this.#actsIn): Promise<ExperimentAccess> {
     const { now } = this.#options;
-    let named = this.#actsIn;
+    let named = wanted;
     const known = this.#accesses.get(named);
     if (known) return known();
     const get = renewing(
       async () => {
-        const access = await this.accessTo(named);
+        const access = await this.experiments.access(named);
         // The person is not asked again for the experiment.
         if (access.origin === 'portal') named = access.id;
         return access;
       },
-      now,
       // The call that fetches a token uses it without this check, however short it lasts.
       ({ token }) => !isSpent(token, now()),
     );
@@ -275,17 +267,49 @@ export class Session {
     this.#actsIn = experiment;
   }
 
-  /** The known reservations with this name, or with this text in the last section of their id; see {@link reservationsWith}. */
+  /**
+   * The reservations that have a name, else those whose id ends in the text, else those that have it in the last section of their
+   * id (cli/README.md, "Commands"): of the service's list, and of all that this machine asked the service for. Past ones count only where no other fits, so that
+   * the short ids of a list stay good, and a name can be given again. Where the person has chosen an experiment, names are
+   * those of its reservations.
+   *
+   * @throws Failure when the service's list can't be fetched, unless the ledger knows a reservation that fits
+   */
   async reservationsWith(word: string): Promise<KnownReservation[]> {
-    const { experiment, connection } = this.#options;
-    const isChosen = (experiment ?? connection.experimentToken ?? this.profile.experiment) !== undefined;
-    return reservationsWith(word, {
-      chosen: async () => (isChosen ? (await this.access()).id : undefined),
-      ledger: () => this.ledger(),
-      list: (filter) => this.reservations.list(filter),
-      actFor: (id) => this.actFor(id),
-      now: this.#options.now,
+    const current = (await this.#found(word, true)).filter(isCurrent);
+    const fitting = current.length > 0 ? current : await this.#found(word, false);
+    const named = fitting.filter((item) => nameOf(item) === word);
+    const ending = fitting.filter(({ id }) => id.toLowerCase().endsWith(word.toLowerCase()));
+    return [named, ending].find(({ length }) => length > 0) ?? fitting;
+  }
+
+  async #found(word: string, current: boolean): Promise<KnownReservation[]> {
+    const { experiment: flag, connection, now } = this.#options;
+    const isNamed = (item: ListedReservation): boolean => nameOf(item) === word;
+    const fits = (item: ListedReservation): item is KnownReservation =>
+      item.id !== null && (isNamed(item) || hasPart(item.id, word));
+    // An unusable ledger is reported later, when the command writes to it.
+    const entries = await this.ledger()
+      .then((opened) => opened.entries({ text: word, now: current ? now() : undefined }))
+      .catch(() => []);
+    const fitting = joinLedger(undefined, entries, now()).items.filter(fits);
+    const isChosen = (flag ?? connection.experimentToken ?? this.profile.experiment) !== undefined;
+    const experiment = isChosen && fitting.some(isNamed) ? (await this.access()).id : undefined;
+    const own = fitting.filter(
+      (item) => experiment === undefined || !isNamed(item) || item.entry?.experiment === experiment,
+    );
+    const [first] = own;
+    // Of several experiments, no list would leave one.
+    if (new Set(own.map(({ entry }) => entry?.experiment)).size > 1) return own;
+    if (first) await this.actFor(first.id);
+    const { items } = await this.reservations.list({ current }).catch((error: unknown) => {
+      if (first && error instanceof Failure) return { items: [] };
+      throw error;
     });
+    // What the service says of a reservation goes before what the ledger knew.
+    const known = new Map<string, KnownReservation>();
+    for (const item of [...own, ...items]) if (fits(item)) known.set(item.id, item);
+    return [...known.values()].toSorted(byStart);
   }
 
   /** The experiment's reservations that have not ended, and the number of requests whose outcome is not known. */
@@ -295,29 +319,9 @@ export class Session {
     return { items, unknown: current.length - items.length };
   }
 
-  /** An experiment with a token for it, fetched at each call. @param wanted its id or name */
-  async accessTo(wanted: string | undefined): Promise<ExperimentAccess> {
-    return accessExperiment({ ...this.#choosing, wanted, connection: this.connection });
-  }
-
   /** A token for a project: the kept one, or a new one from the portal. */
-  async projectToken(id: string): Promise<Secret> {
-    const { portalTokens } = this.connection;
-    const kept = portalTokens?.read(id);
-    if (kept) return kept;
-    const token = new Secret(await this.portal.projectToken(id));
-    await portalTokens?.keep(id, token);
-    return token;
-  }
-
-  /**
-   * Verifies a token of any kind; see {@link verifyAny}.
-   *
-   * @param trust the trusted issuers. Default: the profile's services
-   * @throws TokenError with the reason
-   */
-  verify(token: string, source: VerificationSource, trust = this.trust): Promise<VerifiedToken> {
-    return verifyAny(token, trust, source, (issuer) => this.#keysOf(issuer));
+  projectToken(id: string): Promise<Secret> {
+    return portalToken(id, this.connection.portalTokens, () => this.portal.projectToken(id));
   }
 
   /**
@@ -328,7 +332,7 @@ export class Session {
    */
   async statusOf(
     { iss, iat, status }: ConnectivityClaims,
-    { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.#keysOf(iss) }: VerificationSource,
+    { keys = forIssuer(this.trust('connectivity').issuers, iss) ?? this.keysOf(iss) }: VerificationSource,
   ): Promise<TokenStatus | undefined> {
     const { statusLists } = await import('../tokens/status-list.ts');
     const asked = statusLists({ send: this.send, now: this.#options.now });
@@ -341,9 +345,10 @@ export class Session {
     await opened?.close();
   }
 
-  #keysOf(issuer: string): RemoteKeySet {
+  /** An issuer's published keys, and their copy on this machine. */
+  keysOf(issuer: string): RemoteKeySet {
     const { connection, now, notice } = this.#options;
-    const url = keySetUrl(issuer);
+    const url = issuerName(issuer) + KEY_SET_PATH;
     const store = connection.keySets?.(url);
     return remoteKeySet({
       url,
@@ -352,17 +357,6 @@ export class Session {
       onStale: (address, age) => notice(staleKeys(address, age)),
       store,
     });
-  }
-
-  async #chooseExperiment(wanted: string | undefined): Promise<Experiment> {
-    return chooseExperiment(wanted, await this.portal.experiments(), this.#choosing);
-  }
-
-  /** What an experiment is chosen by. */
-  get #choosing() {
-    const { profile, portal } = this;
-    const { project, now, pick } = this.#options;
-    return { project, profile, portal, now, choice: { pick, chosenNames: profile.chosenNames } };
   }
 }
 

@@ -103,13 +103,13 @@ export function sharedCopy<Value>(options: SharedCopyOptions<Value>): SharedCopy
  * A value that is made once for all calls, and again when it is not good any more. A failure is not kept: the next call may
  * succeed.
  *
- * @param now milliseconds
- * @param isGood whether a value still serves that was asked for at this instant, in milliseconds
+ * @param isGood whether a value still serves that was asked for at this instant, in milliseconds. Default: always
+ * @param now milliseconds; needed where `isGood` looks at the instant
  */
 export function renewing<Value>(
   make: () => Promise<Value>,
-  now: () => number,
-  isGood: (value: Value, askedAt: number) => boolean,
+  isGood: (value: Value, askedAt: number) => boolean = () => true,
+  now = () => 0,
 ): () => Promise<Value> {
   let held: { value: Promise<Value>; askedAt: number } | undefined;
   const ask = (): Promise<Value> => {

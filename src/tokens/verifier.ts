@@ -1,3 +1,4 @@
+import { issuerName } from '../contract/addresses.ts';
 import type { KeySetDocument } from '../contract/claims.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { PROBLEMS, problemBody } from '../contract/problems.ts';
@@ -67,7 +68,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     typeof source === 'object'
       ? localKeySet(source)
       : remoteKeySet({
-          url: source === true ? issuer.replace(/\/$/, '') + KEY_SET_PATH : source,
+          url: source === true ? issuerName(issuer) + KEY_SET_PATH : source,
           ...(send ? { fetch: send } : {}),
           timeout,
           now,

@@ -121,7 +121,7 @@ export type VerifiedToken =
 
 /** Verifies a token of the kind that its subject claims. @throws TokenError with the reason */
 export async function verifyToken(token: string, trust: Trust): Promise<VerifiedToken> {
-  const read = readCompact(token);
+  const read = trust.verified?.find(token) ?? readCompact(token);
   const kind = claimedKind(read.claims);
   const claims = await verifyAs<ClaimsSchema>(KIND_RULES[kind], token, trust, read);
   const verified = { kind, claims } as VerifiedToken;
@@ -150,14 +150,14 @@ export async function verifyAs<Schema extends ClaimsSchema>(
   rules: KindRules<Schema>,
   token: string,
   trust: Trust,
-  read?: CompactToken | RememberedToken,
+  read: CompactToken | RememberedToken = trust.verified?.find(token) ?? readCompact(token),
 ): Promise<v.InferOutput<Schema>> {
   const { schema } = rules;
-  const [parts, found] = read && 'schema' in read ? [undefined, read] : [read, trust.verified?.find(token)];
-  if (found && (await isStillSound(found, schema, trust))) return found.claims as v.InferOutput<Schema>;
+  const isKnown = 'schema' in read;
+  if (isKnown && (await isStillSound(read, schema, trust))) return read.claims as v.InferOutput<Schema>;
   // The full check gives the reason if the token is refused now.
-  if (found) trust.verified?.forget(token);
-  const sound = await checkedToken(rules, token, trust, parts ?? readCompact(token));
+  if (isKnown) trust.verified?.forget(token);
+  const sound = await checkedToken(rules, token, trust, isKnown ? readCompact(token) : read);
   trust.verified?.keep(token, { ...sound, schema, audience: trust.audience });
   return sound.claims;
 }

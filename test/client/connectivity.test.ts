@@ -97,20 +97,6 @@ describe('requests', () => {
       expect(sent[0]?.url).not.toContain('eyJ');
     }
   });
-
-  test.each([307, 308, 301, 302])(
-    'row 1: a POST that is redirected (%i) is sent once, and is an error',
-    async (status) => {
-      const headers = { location: 'https://evil.example.org/' };
-      const { client, sent } = serviceWith(
-        {},
-        post(() => new Response(null, { status, headers })),
-      );
-      const failure = await failureOf(() => create(client, REQUEST));
-      expect(failure).toMatchObject({ code: 'reply_invalid', facts: { httpStatus: status } });
-      expect(sent).toHaveLength(1);
-    },
-  );
 });
 
 describe.each(PROVING)('the answer to %s', (method, call) => {
@@ -295,20 +281,6 @@ describe.each(PROVING.filter(([method]) => method !== 'show'))(
 );
 
 describe('the answer to reserve and update', () => {
-  test.each<[string, Response]>([
-    ['an HTML page', html()],
-    ['nothing', new Response('', { status: 200 })],
-    ['half an object', text('{"id":"con_', 'application/json')],
-    ['another object', json({ ok: true })],
-  ])('to a POST: %s is exit 9', async (_, reply) => {
-    const { client } = serviceWith(
-      {},
-      post(() => reply),
-    );
-    const failure = await failureOf(() => create(client, REQUEST));
-    expect(failure).toMatchObject({ code: 'reply_invalid', facts: { maybeDone: true } });
-  });
-
   test.each<[string, () => Response]>([
     ['200 with the reservation', () => json(wire())],
     ['200 with another object', () => json({ ok: true })],

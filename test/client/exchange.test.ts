@@ -2,7 +2,7 @@ import { http } from 'msw';
 import * as v from 'valibot';
 import { describe, expect, test, vi } from 'vitest';
 import { createConnectivityClient } from '../../src/client/connectivity.ts';
-import { exchange, MAX_REPLY, readAs } from '../../src/client/exchange.ts';
+import { exchange, MAX_REPLY, readAs, readTokenInput, type TokenInput } from '../../src/client/exchange.ts';
 import { createPortalClient } from '../../src/client/portal.ts';
 import type { FailureCode } from '../../src/contract/failure.ts';
 import { Secret } from '../../src/contract/secret.ts';
@@ -366,4 +366,20 @@ describe('row 53: a service that does not answer', () => {
       vi.useRealTimers();
     }
   });
+});
+
+test.each<[string, TokenInput]>([
+  ['a text', 'token'],
+  ['a text from a file, which ends in a line end', 'token\n'],
+  ['a function', () => 'token'],
+  ['a function that takes its time', async () => 'token'],
+  ['a secret', new Secret('token')],
+  ['a function of a secret', async () => new Secret('token')],
+])('a token is given to the clients as %s', async (_, given) => {
+  expect((await readTokenInput(given)).reveal()).toBe('token');
+});
+
+test.each([undefined, null, 5, {}, () => undefined])('a token is not given as %s', async (wrong) => {
+  // Plain JavaScript can pass such values.
+  expect(await failureOf(() => readTokenInput(wrong as never))).toMatchObject({ code: 'usage' });
 });

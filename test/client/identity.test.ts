@@ -622,9 +622,12 @@ test('a provider that says why it is not available is believed, without what was
 describe('a revocation', () => {
   test('names the token and its kind', async () => {
     const odd = provider({});
-    expect(await odd.client.revoke(new Secret('old'), 'refresh_token')).toBe(true);
+    const [accessToken, refreshToken] = [new Secret('new'), new Secret('old')];
+    expect(await odd.client.revoke({ accessToken, refreshToken })).toBe(true);
+    expect(await odd.client.revoke({ accessToken, refreshToken: undefined })).toBe(true);
     expect(odd.forms('/revoke')).toEqual([
       { client_id: 'slices-conn', token: 'old', token_type_hint: 'refresh_token' },
+      { client_id: 'slices-conn', token: 'new', token_type_hint: 'access_token' },
     ]);
   });
 });

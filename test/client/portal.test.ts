@@ -150,11 +150,8 @@ describe('a portal without experiments', () => {
 describe('a token', () => {
   test.each<[string, Response]>([
     ['as application/jwt', jwt(TOKEN)],
-    ['with a line end', jwt(`${TOKEN}\n`)],
-    ['as text', text(TOKEN, 'text/plain')],
     ['with a line end of Windows', jwt(`${TOKEN}\r\n`)],
-    ['as a JSON string', json(TOKEN)],
-    ['as a JSON string that calls itself a token', jwt(JSON.stringify(TOKEN))],
+    ['as text', text(TOKEN, 'text/plain')],
   ])('is accepted %s', async (_, reply) => {
     const { client } = portal(oneExperiment(() => reply));
     expect(await client.experimentToken(IDS.experiment)).toBe(TOKEN);

@@ -96,6 +96,6 @@ test("a profile's command that has a place for the project gets the experiment's
     asked.push(placeholders);
     return tokenOf(async () => 'opaque');
   });
-  await session.accessTo('demo');
+  await session.access('demo');
   expect(asked).toEqual([{ experiment: 'demo', project: (await session.project()).id }]);
 });

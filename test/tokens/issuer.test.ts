@@ -2,7 +2,6 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import fc from 'fast-check';
 import type { JWK } from 'jose';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { PublicJwk } from '../../src/contract/claims.ts';
 import { createIssuer, DEFAULT_TTL } from '../../src/tokens/issuer.ts';
 import { localKeySet } from '../../src/tokens/key-set.ts';
 import {
@@ -18,7 +17,6 @@ import { anyText } from '../fixtures/any-text.ts';
 import { NOW, partsOf, SECONDS } from '../fixtures/tokens.ts';
 
 const ISSUER = 'https://service.example.org';
-const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k'];
 
 let key: SigningKey;
 beforeAll(async () => {
@@ -120,32 +118,16 @@ describe('reply and key set', () => {
     expect(await served(`${ISSUER}/portal`, `${ISSUER}${path}`)).toBe('nothing');
   });
 
-  test('the key set names the key, its use and algorithm, and holds no private part', async () => {
-    const { keySet } = issuerAt(NOW);
-    expect(keySet.keys).toEqual([
-      {
-        kty: 'EC',
-        crv: 'P-256',
-        x: expect.any(String),
-        y: expect.any(String),
-        kid: 'key1',
-        alg: 'ES256',
-        use: 'sig',
-      },
-    ]);
-    const served = await issuerAt(NOW)
-      .fetch(new Request(`${ISSUER}/.well-known/jwks.json`))
-      ?.text();
-    const { d } = await generateSigningKey();
-    expect(d).toBeTypeOf('string');
-    expect(Object.keys(JSON.parse(served ?? '').keys[0])).not.toEqual(expect.arrayContaining(['d']));
-  });
-
-  test('the private part of a further key is not published either', async () => {
+  test('the key set names each key, its use and algorithm, and holds no private part', async () => {
     const { kty = 'EC', ...numbers } = await generateSigningKey('key2');
+    expect(numbers.d).toBeTypeOf('string');
     const { keySet } = issuerAt(NOW, { otherKeys: [{ ...numbers, kty }] });
-    expect(keySet.keys.map(({ kid }) => kid)).toEqual(['key1', 'key2']);
-    expect(privateMembers(keySet.keys)).toEqual([]);
+    const text = expect.any(String);
+    const known = { kty: 'EC', crv: 'P-256', x: text, y: text, alg: 'ES256', use: 'sig' };
+    expect(keySet.keys).toEqual([
+      { ...known, kid: 'key1' },
+      { ...known, kid: 'key2' },
+    ]);
   });
 
   test('row 27: a further key still verifies what it signed', async () => {
@@ -160,10 +142,6 @@ describe('reply and key set', () => {
     const before = await importSigningKey(await generateSigningKey());
     expect(() => issuerAt(NOW, { otherKeys: [before.publicJwk] })).toThrow();
   });
-
-  function privateMembers(keys: readonly PublicJwk[]): string[] {
-    return keys.flatMap((jwk) => Object.keys(jwk)).filter((name) => PRIVATE_MEMBERS.includes(name));
-  }
 });
 
 describe('keys', () => {

@@ -191,24 +191,11 @@ describe('readBearer', () => {
   });
 });
 
-test('every fault has its problem code: expiry and absent keys have their own', () => {
-  const due: Record<TokenFault, ReturnType<typeof tokenProblem>> = {
-    malformed: 'token_invalid',
-    algorithm: 'token_invalid',
-    key_unknown: 'token_invalid',
-    signature: 'token_invalid',
-    issuer: 'token_invalid',
-    audience: 'token_invalid',
-    kind: 'token_invalid',
-    claims: 'token_invalid',
-    expired: 'token_expired',
-    not_yet: 'token_invalid',
-    keys_unreachable: 'unavailable',
-    revoked: 'token_invalid',
-    keys_invalid: 'unavailable',
-  };
-  const faults = Object.keys(due) as TokenFault[];
-  expect(Object.fromEntries(faults.map((fault) => [fault, tokenProblem(new TokenError(fault, ''))]))).toEqual(
-    due,
-  );
+test.each<[TokenFault, ReturnType<typeof tokenProblem>]>([
+  ['expired', 'token_expired'],
+  ['keys_unreachable', 'unavailable'],
+  ['keys_invalid', 'unavailable'],
+  ['revoked', 'token_invalid'],
+])('the fault %s is the problem %s', (fault, problem) => {
+  expect(tokenProblem(new TokenError(fault, ''))).toBe(problem);
 });

@@ -39,7 +39,7 @@ export function liveSource(context: Context): CompletionSource {
  * which people know, and ids where a reservation has none or two share one.
  */
 async function reservations({ session }: Context, now: number): Promise<Candidate[]> {
-  const entries = await (await (await session()).ledger()).all(now);
+  const entries = await (await (await session()).ledger()).entries({ now });
   const nameIn = ({ reservation, requested }: LedgerEntry) => reservation?.name ?? requested?.name;
   const current = entries.filter(
     ({ id, reservation }) =>

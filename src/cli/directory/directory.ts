@@ -46,7 +46,7 @@ const listOf = (noun: Noun): CommandFile => ({
     if (client !== undefined) return listOfClient(context, client, noun);
     const experiments = noun === 'experiment' ? await portal.experiments() : undefined;
     const all: readonly DirectoryEntry[] = experiments ?? (await portal.projects());
-    const items = experiments ? await opened.ofNamedProject(experiments) : all;
+    const items = experiments ? (await opened.experiments.ofNamedProject(experiments)).items : all;
     const shown = await clock.times();
     const inUse = experiments
       ? await experimentInUse(context, opened, experiments).then(idIn)
@@ -149,7 +149,7 @@ const tokenOf = (noun: Noun): CommandFile => ({
       ({ id } = await opened.project(wanted));
       token = (await opened.projectToken(id)).reveal();
     } else {
-      const access = wanted === undefined ? await opened.access() : await opened.accessTo(wanted);
+      const access = await opened.access(wanted);
       token = access.token.reveal();
       if (access.origin === 'portal') ({ id } = access);
     }

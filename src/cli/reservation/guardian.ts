@@ -71,7 +71,7 @@ async function clear(session: Session, left: Unfinished): Promise<void> {
  * key, so nothing is created twice. Undefined where nothing was sent, or nothing was created.
  */
 async function idOf(session: Session, { experiment, key, request }: Unfinished): Promise<string | undefined> {
-  const entry = await (await session.ledger()).find({ experiment, key });
+  const [entry] = await (await session.ledger()).entries({ experiment, key });
   if (!entry || entry.outcome === 'refused' || entry.outcome === 'deleted') return undefined;
   if (entry.id !== undefined) return entry.id;
   try {

@@ -132,7 +132,7 @@ async function read(
   const isPast = state === undefined ? all === true : state === 'ended' || state === 'deleted';
   const result: Found = { found: [], experiments: [], hasList: true, unasked: new Map() };
   const asked = allExperiments
-    ? await session.ofNamedProject(await session.portal.experiments())
+    ? (await session.experiments.ofNamedProject(await session.portal.experiments())).items
     : [undefined];
   for (const one of asked) {
     if (one && Date.parse(one.expires_at) <= now()) continue;
@@ -243,7 +243,7 @@ async function forget(context: Context, key: string): Promise<void> {
   const { output } = context;
   const session = await context.session();
   const ledger = await session.ledger();
-  const entry = (await ledger.all()).find((one) => one.key === key);
+  const [entry] = await ledger.entries({ key });
   if (!entry) {
     throw new Failure('not_found', `This machine sent no request under the key ${key} to this service.`, {
       fix: 'slices-conn list',

@@ -45,11 +45,7 @@ export async function membershipsOf(session: Session): Promise<Memberships> {
 /** An experiment as its token tells it. @param wanted its id or name; default: the one in use */
 export async function experimentOfToken(session: Session, wanted?: string): Promise<Experiment> {
   const named = wanted ?? session.profile.experiment ?? '';
-  const {
-    id = '',
-    name = named,
-    token,
-  } = await (wanted === undefined ? session.access() : session.accessTo(wanted));
+  const { id = '', name = named, token } = await session.access(wanted);
   const role = claimedRole(token.reveal()) ?? '';
   const ends = claimedExperimentExpiry(token.reveal());
   const unknown = { description: '', project_id: '', created_at: '' };

@@ -45,8 +45,9 @@ export async function verifySaved(
       ? trust
       : (kind) => ({ ...trust(kind), now: () => Math.min(context.clock.now(), expiry - 1) });
   const verified = async (): Promise<VerifiedToken> => {
-    if (!context.flags.offline) return session.verify(token, source, at(session.trust));
-    const [trust, keysOf] = await offlineTrust(context, session);
+    const [trust, keysOf] = context.flags.offline
+      ? await offlineTrust(context, session)
+      : [session.trust, (issuer: string) => session.keysOf(issuer)];
     return verifyAny(token, at(trust), source, keysOf);
   };
   return verified().catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { traced } from '../../client/exchange.ts';
-import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { createTransport, type NetworkTransport } from '../../client/transport.ts';
 import { DEFAULT_PORT, isLoopback } from '../../contract/addresses.ts';
 import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
@@ -18,11 +18,11 @@ import { Credentials, type StoredCredentials } from './credentials.ts';
 import { jobIn, jobToken, loginInJob, shortCredentials, unsetInJob } from './job-login.ts';
 import {
   keptToken,
+  type LoginOptions,
   loginToken,
   type PortalTokens,
   portalTokens,
   remembered,
-  revokeLogin,
   storedFrom,
 } from './login-tokens.ts';
 import { exchangedToken, type MachineLogin, machineLogin } from './machine-login.ts';
@@ -124,15 +124,11 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
   const credentials = new Credentials(stateFolder, profile, underLock);
   // Loaded for a login or a refresh only.
   const identityAs = (clientId: string) =>
-    renewing(
-      async () => {
-        if (authUrl === undefined) throw noProvider(profile);
-        const { createIdentityClient } = await import('../../client/identity.ts');
-        return createIdentityClient({ ...profile, authUrl, clientId, send, now, sleep });
-      },
-      now,
-      () => true,
-    );
+    renewing(async () => {
+      if (authUrl === undefined) throw noProvider(profile);
+      const { createIdentityClient } = await import('../../client/identity.ts');
+      return createIdentityClient({ ...profile, authUrl, clientId, send, now, sleep });
+    });
   const own = { profile, credentials, identity: identityAs(profile.clientId), now };
   const machine = { profile, identity: identityAs(CI_CLIENT_ID), now };
   const login: TokenSource = {
@@ -193,17 +189,7 @@ export function connectOverNetwork(profile: Profile, options: NetworkConnectionO
 }
 
 /** The login of a profile at its identity provider. */
-function ownLogin({
-  profile,
-  credentials,
-  identity,
-  now,
-}: {
-  profile: Profile;
-  credentials: Credentials;
-  identity: () => Promise<IdentityClient>;
-  now: () => number;
-}): Login {
+function ownLogin({ profile, credentials, identity, now }: LoginOptions<'startLogin' | 'revoke'>): Login {
   return {
     path: credentials.path,
     startLogin: async () => {
@@ -223,8 +209,14 @@ function ownLogin({
         return undefined;
       });
       if (ended === undefined) return { problem: 'You were not logged in.' };
-      const { accessToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
-      const problem = await revocationProblem(revokeLogin(identity, ended));
+      const { accessToken, refreshToken, expiresAt = claimedExpiry(accessToken.reveal()) } = ended;
+      const why = await identity()
+        .then((client) => client.revoke({ accessToken, refreshToken }))
+        .then((isOffered) => (isOffered ? undefined : 'The identity provider offers no revocation.'))
+        .catch((error: unknown) => failureOrThrow(error).message);
+      const problem =
+        why &&
+        `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
       const isAlive = expiresAt !== undefined && expiresAt > now();
       return { problem, aliveUntil: isAlive ? Math.min(expiresAt, LAST_INSTANT) : undefined };
     },
@@ -264,12 +256,4 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
     why: `Nothing listens there: ${why} Start the server in another terminal${or}`,
     fix: 'slices-conn serve',
   };
-}
-
-/** Why a session has not ended at the identity provider; undefined where it has. */
-async function revocationProblem(revoking: Promise<boolean>): Promise<string | undefined> {
-  const result = await revoking.catch(failureOrThrow);
-  if (result === true) return undefined;
-  const why = result === false ? 'The identity provider offers no revocation.' : result.message;
-  return `The session could not be ended at the identity provider, where it lasts until it expires. ${why}`;
 }

@@ -1,13 +1,14 @@
 import type { PortalClient } from '../../client/portal.ts';
 import type { Experiment } from '../../contract/directory.ts';
-import { Failure, ownCommand, shellWord } from '../../contract/failure.ts';
+import { Failure, shellWord } from '../../contract/failure.ts';
 import { idKind } from '../../contract/fields.ts';
 import { Secret } from '../../contract/secret.ts';
 import { claimedName, claimedSubject } from '../../tokens/claimed.ts';
-import { type ChoiceOptions, chooseOne, isNamed } from '../choice.ts';
+import { chooseOne, isNamed, type Picker } from '../choice.ts';
 import type { Profile } from '../profiles/profiles.ts';
 import type { Connection } from './connection.ts';
 import { isMisplaced } from './given-tokens.ts';
+import type { PortalTokens } from './login-tokens.ts';
 import { officialClient, type TokenOrigin, type TokenSource } from './token-source.ts';
 
 /** The experiment that a command acts in, and a token for it. */
@@ -22,83 +23,172 @@ export interface ExperimentAccess {
   token: Secret;
 }
 
-/** The names that an experiment is chosen by, and the sources of its token. */
-export interface ExperimentAccessOptions {
-  /** Id or name given with the command. */
-  wanted?: string;
+/** What experiments are chosen by, and where their tokens come from. */
+export interface ExperimentOptions {
   /** Id or name of the project given with the command. */
   project?: string;
   /** Its experiment and project are those where the command names none. */
-  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand'>;
+  profile: Pick<Profile, 'experiment' | 'project' | 'portalUrl' | 'experimentTokenCommand' | 'chosenNames'>;
   connection: Pick<Connection, 'experimentToken' | 'experimentTokenFrom' | 'portalTokens'>;
   portal: Pick<PortalClient, 'projects' | 'experiments' | 'experimentToken'>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
-  /** See {@link ChoiceOptions}. */
-  choice?: ChoiceOptions;
+  /** Chooses one of several active experiments; undefined without a terminal. */
+  pick?: Picker;
 }
 
-/**
- * The experiment: of the command's flag, else of a token in the environment, else of the environment or the
- * profile, else the only active one (cli/README.md, "Global flags", "Environment"); where the command names a project, one of that,
- * unless its id is given. Its token comes from the environment, the profile's command, the tokens that the portal gave before, or
- * the portal.
- *
- * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
- */
-export async function accessExperiment(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const { wanted, connection } = options;
-  const given = await givenAccess(wanted, connection.experimentToken);
-  return given ?? (await byCommand(options)) ?? byPortal(options);
+/** The experiments that a command may act in, and tokens for them. */
+export class Experiments {
+  readonly #options: ExperimentOptions;
+
+  constructor(options: ExperimentOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * What the command, else the profile names; undefined where nothing is named, and where the portal must tell first whether the
+   * profile's is of the project that the command names.
+   *
+   * @param wanted id or name given with the command
+   */
+  named(wanted: string | undefined): string | undefined {
+    const { project, profile } = this.#options;
+    return wanted ?? (project === undefined ? profile.experiment : undefined);
+  }
+
+  /**
+   * Those of some experiments that are of the project that the command names, and its name; all where it names none.
+   *
+   * @throws Failure `not_found` for an unknown project
+   */
+  async ofNamedProject(
+    all: readonly Experiment[],
+  ): Promise<{ items: readonly Experiment[]; project?: string }> {
+    const { project, portal, now, profile } = this.#options;
+    if (project === undefined) return { items: all };
+    const { chosenNames } = profile;
+    const { id, name } = await chooseOne('project', project, await portal.projects(), now(), { chosenNames });
+    return { items: all.filter(({ project_id }) => project_id === id), project: name };
+  }
+
+  /**
+   * Chooses an experiment as {@link Experiments.access} does.
+   *
+   * @param wanted id or name; undefined: the profile's, else the only active one
+   * @param all those that the portal tells
+   * @param pick asks the person where several are active. Default: that of the options
+   */
+  async choose(
+    wanted: string | undefined,
+    all: readonly Experiment[],
+    { pick }: Pick<ExperimentOptions, 'pick'> = this.#options,
+  ): Promise<Experiment> {
+    const { profile, now } = this.#options;
+    const { chosenNames } = profile;
+    const isId = wanted !== undefined && idKind(wanted) === 'experiment';
+    const { items, project } = isId ? { items: all } : await this.ofNamedProject(all);
+    const isElsewhere =
+      project !== undefined && !items.some((item) => isNamed(item, profile.experiment, profile));
+    const named = wanted ?? (isElsewhere ? undefined : profile.experiment);
+    return chooseOne('experiment', named, items, now(), { pick, chosenNames, project });
+  }
+
+  /**
+   * The experiment: of the command's flag, else of a token in the environment, else of the environment or the
+   * profile, else the only active one (cli/README.md, "Global flags", "Environment"); where the command names a project, one of that,
+   * unless its id is given. Its token comes from the environment, the profile's command, the tokens that the portal gave before, or
+   * the portal.
+   *
+   * @throws Failure `not_found` for an unknown one, `usage` where one must be chosen; or a failure to get the token
+   */
+  async access(wanted: string | undefined): Promise<ExperimentAccess> {
+    const given = await givenAccess(wanted, this.#options.connection.experimentToken);
+    return given ?? (await this.#byCommand(wanted)) ?? this.#byPortal(wanted);
+  }
+
+  async #byCommand(wanted: string | undefined): Promise<ExperimentAccess | undefined> {
+    const { connection, profile, project } = this.#options;
+    if (!connection.experimentTokenFrom) return undefined;
+    const named = this.named(wanted);
+    const experiment = named ?? (await this.#chosenByPortal());
+    const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
+    const ofExperiment = async () => (needsProject ? this.#projectOf(experiment) : undefined);
+    const source = connection.experimentTokenFrom({
+      experiment,
+      project: project ?? profile.project ?? (await ofExperiment()),
+    });
+    const access = await accessBy(source);
+    const { id, name } = access;
+    const byId = named === undefined || idKind(named) === 'experiment';
+    // What a token does not claim can't be compared.
+    const [came, isOther] = byId ? [id, id !== experiment] : [name, name !== experiment && id !== experiment];
+    if (came !== undefined && isOther) {
+      throw new Failure(
+        'unverified',
+        `The program gave the token of another experiment than ${experiment}.`,
+        {
+          why: `${source.where} gave one of ${name === undefined ? id : `${name} (${id})`}. The profile's experimentTokenCommand must give that of {experiment}. Nothing was sent.`,
+        },
+      );
+    }
+    return access;
+  }
+
+  /**
+   * The experiment that is chosen from those of the portal, for a token command: the profile's in the profile's own words. A portal
+   * that has no experiments leaves the profile's.
+   *
+   * @throws Failure `usage` where only the user can name it
+   */
+  async #chosenByPortal(): Promise<string> {
+    const { profile, portal } = this.#options;
+    const { experiment: own } = profile;
+    const told = await portal.experiments().catch((error: unknown) => {
+      if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
+      if (own !== undefined) return own;
+      const what = 'No experiment was chosen; name one with --experiment.';
+      throw new Failure('usage', what, { why: error.message, fix: error.facts.fix });
+    });
+    if (typeof told === 'string') return told;
+    const chosen = await this.choose(undefined, told);
+    return own !== undefined && isNamed(chosen, own, profile) ? own : chosen.id;
+  }
+
+  /** The project of an experiment, where the portal knows it. */
+  async #projectOf(experiment: string): Promise<string | undefined> {
+    try {
+      const known = await this.choose(experiment, await this.#options.portal.experiments());
+      return known.project_id || undefined;
+    } catch (error) {
+      if (!(error instanceof Failure) || (error.code !== 'not_supported' && error.code !== 'not_found'))
+        throw error;
+      return undefined;
+    }
+  }
+
+  async #byPortal(wanted: string | undefined): Promise<ExperimentAccess> {
+    const { connection, portal, profile } = this.#options;
+    const { portalTokens: kept } = connection;
+    const from = { origin: 'portal', where: profile.portalUrl ?? '' } as const;
+    const named = this.named(wanted);
+    const known = named !== undefined && idKind(named) === 'experiment' ? kept?.read(named) : undefined;
+    if (known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };
+    const { id, name } = await this.choose(wanted, await portal.experiments());
+    return { id, name, token: await portalToken(id, kept, () => portal.experimentToken(id)), ...from };
+  }
 }
 
-/** Of what an experiment is chosen. */
-type ExperimentChoice = Pick<ExperimentAccessOptions, 'project' | 'profile' | 'portal' | 'now' | 'choice'>;
-
-/**
- * What the command, else the profile names; undefined where nothing is named, and where the portal must tell first whether the
- * profile's is of the project that the command names.
- */
-export function namedExperiment({
-  wanted,
-  project,
-  profile,
-}: Pick<ExperimentAccessOptions, 'wanted' | 'project' | 'profile'>): string | undefined {
-  return wanted ?? (project === undefined ? profile.experiment : undefined);
-}
-
-/**
- * Those of some experiments that are of the project that the command names, and its name; all where it names none.
- *
- * @throws Failure `not_found` for an unknown project
- */
-export async function ofNamedProject(
-  all: readonly Experiment[],
-  { project, portal, now, choice }: ExperimentChoice,
-): Promise<{ items: readonly Experiment[]; project?: string }> {
-  if (project === undefined) return { items: all };
-  const { id, name } = await chooseOne('project', project, await portal.projects(), now(), choice);
-  return { items: all.filter(({ project_id }) => project_id === id), project: name };
-}
-
-/**
- * Chooses an experiment as {@link accessExperiment} does.
- *
- * @param wanted id or name; undefined: the profile's, else the only active one
- * @param all those that the portal tells
- */
-export async function chooseExperiment(
-  wanted: string | undefined,
-  all: readonly Experiment[],
-  terms: ExperimentChoice,
-): Promise<Experiment> {
-  const { profile, now, choice } = terms;
-  const isId = wanted !== undefined && idKind(wanted) === 'experiment';
-  const { items, project } = await ofNamedProject(all, isId ? { ...terms, project: undefined } : terms);
-  const isElsewhere =
-    project !== undefined && !items.some((item) => isNamed(item, profile.experiment, choice));
-  const named = wanted ?? (isElsewhere ? undefined : profile.experiment);
-  return chooseOne('experiment', named, items, now(), { ...choice, project });
+/** A token for a project or an experiment: the kept one, or a new one from the portal. */
+export async function portalToken(
+  id: string,
+  kept: PortalTokens | undefined,
+  ask: () => Promise<string>,
+): Promise<Secret> {
+  const known = kept?.read(id);
+  if (known) return known;
+  const token = new Secret(await ask());
+  await kept?.keep(id, token);
+  return token;
 }
 
 /**
@@ -124,60 +214,6 @@ export async function givenAccess(
   return isMeant ? access : undefined;
 }
 
-async function byCommand(options: ExperimentAccessOptions): Promise<ExperimentAccess | undefined> {
-  const { connection, profile } = options;
-  if (!connection.experimentTokenFrom) return undefined;
-  const named = namedExperiment(options);
-  const experiment = named ?? (await chosenByPortal(options));
-  const needsProject = profile.experimentTokenCommand?.some((word) => word.includes('{project}'));
-  const project =
-    options.project ?? profile.project ?? (needsProject ? await projectOf(experiment, options) : undefined);
-  const source = connection.experimentTokenFrom({ experiment, project });
-  const access = await accessBy(source);
-  const { id, name } = access;
-  const byId = named === undefined || idKind(named) === 'experiment';
-  // What a token does not claim can't be compared.
-  const [came, isOther] = byId ? [id, id !== experiment] : [name, name !== experiment && id !== experiment];
-  if (came !== undefined && isOther) {
-    throw new Failure('unverified', `The program gave the token of another experiment than ${experiment}.`, {
-      why: `${source.where} gave one of ${name === undefined ? id : `${name} (${id})`}. The profile's experimentTokenCommand must give that of {experiment}. Nothing was sent.`,
-    });
-  }
-  return access;
-}
-
-/**
- * The experiment that is chosen from those of the portal, for a token command: the profile's in the profile's own words. A portal
- * that has no experiments leaves the profile's.
- *
- * @throws Failure `usage` where only the user can name it
- */
-async function chosenByPortal(options: ExperimentAccessOptions): Promise<string> {
-  const { profile, portal, choice } = options;
-  const { experiment: own } = profile;
-  const told = await portal.experiments().catch((error: unknown) => {
-    if (!(error instanceof Failure) || error.code !== 'not_supported') throw error;
-    if (own !== undefined) return own;
-    const what = 'No experiment was chosen; name one with --experiment.';
-    throw new Failure('usage', what, { why: error.message, fix: error.facts.fix });
-  });
-  if (typeof told === 'string') return told;
-  const chosen = await chooseExperiment(undefined, told, options);
-  return own !== undefined && isNamed(chosen, own, choice) ? own : chosen.id;
-}
-
-/** The project of an experiment, where the portal knows it. */
-async function projectOf(experiment: string, options: ExperimentAccessOptions): Promise<string | undefined> {
-  try {
-    const known = await chooseExperiment(experiment, await options.portal.experiments(), options);
-    return known.project_id || undefined;
-  } catch (error) {
-    if (!(error instanceof Failure) || (error.code !== 'not_supported' && error.code !== 'not_found'))
-      throw error;
-    return undefined;
-  }
-}
-
 /** Fails in place of a user token for a portal that the profile does not name. */
 export function noPortal(profile: Profile): () => never {
   const program = officialClient(profile);
@@ -190,40 +226,4 @@ export function noPortal(profile: Profile): () => never {
       fix: program === undefined ? 'slices-conn profile show' : `${shellWord(program)} experiment list`,
     });
   };
-}
-
-/**
- * A portal whose failures say how to give an experiment token where the portal has no experiments
- * (cli/README.md, "Environment").
- */
-export function withTokenAdvice(portal: PortalClient, { baseUrl }: Pick<Profile, 'baseUrl'>): PortalClient {
-  const advise = (error: unknown): never => {
-    if (!(error instanceof Failure) || error.code !== 'not_supported' || error.facts.fix) throw error;
-    throw error.with({
-      why: `${error.facts.why} Give one in SLICES_CONN_EXPERIMENT_TOKEN or SLICES_CONN_EXPERIMENT_TOKEN_FILE, or let the official client slices give it.`,
-      fix: ownCommand('login', baseUrl, '--with-slices'),
-    });
-  };
-  return {
-    ...portal,
-    experiments: () => portal.experiments().catch(advise),
-    createExperiment: (request) => portal.createExperiment(request).catch(advise),
-    experimentToken: (id) => portal.experimentToken(id).catch(advise),
-  };
-}
-
-async function byPortal(options: ExperimentAccessOptions): Promise<ExperimentAccess> {
-  const { wanted, connection, portal, profile } = options;
-  const { portalTokens: kept } = connection;
-  const from = { origin: 'portal', where: profile.portalUrl ?? '' } as const;
-  const named = namedExperiment(options);
-  const isId = named !== undefined && idKind(named) === 'experiment';
-  const known = isId ? kept?.read(named) : undefined;
-  if (isId && known) return { id: named, name: claimedName(known.reveal()), token: known, ...from };
-  const { id, name } = await chooseExperiment(wanted, await portal.experiments(), options);
-  const again = kept?.read(id);
-  if (again) return { id, name, token: again, ...from };
-  const token = new Secret(await portal.experimentToken(id));
-  await kept?.keep(id, token);
-  return { id, name, token, ...from };
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { IdentityClient } from '../../client/identity.ts';
+import * as v from 'valibot';
+import { exchange, readAs } from '../../client/exchange.ts';
 import { isLoopback, issuerName } from '../../contract/addresses.ts';
-import { bodyOf, readUpTo } from '../../contract/bounded.ts';
 import {
   CI_CLIENT_ID,
   CI_NAMES,
@@ -14,7 +14,6 @@ import {
 } from '../../contract/ci-rules.ts';
 import { DAY } from '../../contract/durations.ts';
 import { Failure, type FailureFacts, ownCommand } from '../../contract/failure.ts';
-import { isObject, readJson } from '../../contract/json.ts';
 import { isTokenText, Secret } from '../../contract/secret.ts';
 import type { Send } from '../../contract/sending.ts';
 import { claimedClaims } from '../../tokens/claimed.ts';
@@ -23,7 +22,7 @@ import { ADDRESSES } from '../profiles/profile.ts';
 import { PROFILE_KEYS } from '../profiles/profile-keys.ts';
 import type { Profile, UnderLock } from '../profiles/profiles.ts';
 import { Credentials } from './credentials.ts';
-import { storedFrom } from './login-tokens.ts';
+import { type ProviderOptions, storedFrom } from './login-tokens.ts';
 import { givenToken, ID_TOKEN_REQUEST, type TokenSource } from './token-source.ts';
 
 /** How a job of a CI proves which job it is: by ID tokens of its CI. */
@@ -129,38 +128,34 @@ async function askRunner(address: string, secret: string, audience: string, send
   const url = new URL(address);
   url.searchParams.set('audience', audience);
   const headers = { authorization: `Bearer ${secret}`, accept: 'application/json' };
-  const reply = await send({ method: 'GET', url: url.href, headers });
-  const { status: httpStatus } = reply;
-  const { bytes, whole } = await readUpTo(bodyOf(reply), MAX_REPLY);
-  const reading = whole && httpStatus === 200 ? readJson(bytes) : undefined;
-  const value = reading?.ok && isObject(reading.value) ? reading.value['value'] : undefined;
-  if (typeof value === 'string' && isTokenText(value)) return new Secret(value);
-  const says = "GitHub's runner gave no ID token.";
-  const answered = `${url.origin} answered ${httpStatus}`;
-  if (httpStatus === 429 || httpStatus >= 500) {
-    throw new Failure('unavailable', says, { why: `${answered}.`, httpStatus, retryable: true });
+  try {
+    const reply = await exchange(send, { method: 'GET', url: url.href, headers });
+    return new Secret(readAs(RunnerReply, reply, 'answer').value);
+  } catch (error) {
+    const { httpStatus } = error instanceof Failure ? error.facts : {};
+    if (httpStatus === undefined) throw error;
+    const says = "GitHub's runner gave no ID token.";
+    const answered = `${url.origin} answered ${httpStatus}`;
+    if (httpStatus === 429 || httpStatus >= 500) {
+      throw new Failure('unavailable', says, { why: `${answered}.`, httpStatus, retryable: true });
+    }
+    if (httpStatus < 400) {
+      throw new Failure('reply_invalid', says, { why: `${answered}, without a token.`, httpStatus });
+    }
+    throw new Failure('token_missing', says, {
+      why: `${answered}. The workflow needs permissions: { id-token: write, contents: read }.`,
+      fix: 'slices-conn help environment',
+      httpStatus,
+    });
   }
-  if (httpStatus < 400) {
-    throw new Failure('reply_invalid', says, { why: `${answered}, without a token.`, httpStatus });
-  }
-  throw new Failure('token_missing', says, {
-    why: `${answered}. The workflow needs permissions: { id-token: write, contents: read }.`,
-    fix: 'slices-conn help environment',
-    httpStatus,
-  });
 }
 
-/** The largest reply of a runner that is read, in bytes. */
-const MAX_REPLY = 65_536;
+const RunnerReply = v.object({ value: v.pipe(v.string(), v.check(isTokenText)) });
 
 /** The needs of {@link jobToken}. */
-interface JobTokenOptions {
-  profile: Profile;
-  identity: () => Promise<Pick<IdentityClient, 'exchange'>>;
+interface JobTokenOptions extends ProviderOptions<'exchange'> {
   /** Where the token of a job with this name is kept. */
   credentialsOf: (name: string) => Credentials;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
 }
 
 /**

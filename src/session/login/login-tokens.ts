@@ -24,7 +24,7 @@ export function isSpent(token: Secret, now: number): boolean {
 export function remembered(source: TokenSource, now: () => number): TokenSource {
   const isGood = (token: Secret, askedAt: number): boolean =>
     source.isFixed || isWithin(askedAt, MINUTE, now()) || !isSpent(token, now());
-  return { ...source, get: renewing(() => source.get(), now, isGood) };
+  return { ...source, get: renewing(() => source.get(), isGood, now) };
 }
 
 /**
@@ -56,14 +56,18 @@ export function keptToken(source: TokenSource, credentials: Credentials, now: ()
   };
 }
 
-/** The needs of {@link loginToken}. */
-interface UserTokenOptions {
+/** The identity provider of a profile, as far as it is asked. */
+export interface ProviderOptions<Asked extends keyof IdentityClient> {
   profile: Profile;
-  credentials: Credentials;
-  identity: () => Promise<Pick<IdentityClient, 'refresh'>>;
+  identity: () => Promise<Pick<IdentityClient, Asked>>;
   /** Milliseconds since the Unix epoch. */
   now: () => number;
 }
+
+/** A login at a provider, and where it is kept. */
+export type LoginOptions<Asked extends keyof IdentityClient> = ProviderOptions<Asked> & {
+  credentials: Credentials;
+};
 
 /**
  * The user token of the profile's login, refreshed when it is almost over. The one place where a token is
@@ -73,7 +77,7 @@ interface UserTokenOptions {
  * @throws Failure `not_logged_in`, `token_expired` with what to type; `unavailable` or `network` when the
  *   provider can't be asked, `state_unusable` when its answer could not be stored: each leaves the session as it is
  */
-export async function loginToken(options: UserTokenOptions): Promise<Secret> {
+export async function loginToken(options: LoginOptions<'refresh'>): Promise<Secret> {
   const { profile, credentials, now } = options;
   const stored = credentials.known();
   if (!stored) throw notLoggedIn(profile);
@@ -94,7 +98,7 @@ export async function loginToken(options: UserTokenOptions): Promise<Secret> {
 async function refresh(
   current: StoredCredentials,
   takeRoom: () => void,
-  { profile, credentials, identity, now }: UserTokenOptions,
+  { profile, credentials, identity, now }: LoginOptions<'refresh'>,
 ): Promise<StoredCredentials> {
   const stillValid = current.expiresAt === undefined || current.expiresAt > now();
   if (current.refreshToken === undefined) {
@@ -147,17 +151,6 @@ export function storedFrom(tokens: IssuedTokens, now: number): StoredCredentials
   };
 }
 
-/** Ends a login at the identity provider, by its refresh token if any. @returns false where it offers none */
-export async function revokeLogin(
-  identity: () => Promise<Pick<IdentityClient, 'revoke'>>,
-  { refreshToken, accessToken }: Pick<StoredCredentials, 'refreshToken' | 'accessToken'>,
-): Promise<boolean> {
-  const client = await identity();
-  return refreshToken
-    ? client.revoke(refreshToken, 'refresh_token')
-    : client.revoke(accessToken, 'access_token');
-}
-
 /** The failure of a command that needs a login. */
 export function notLoggedIn({ name, baseUrl, redirectedBy = [] }: Profile): Failure {
   const why = `The token commands of profile ${name} are for its own services, but ${redirectedBy.join(' and ')} names another.`;
@@ -202,8 +195,8 @@ export function portalTokens(credentials: Credentials, now: () => number): Porta
 function good(tokens: Readonly<Record<string, Secret>>, now: number): Record<string, Secret> {
   return Object.fromEntries(
     Object.entries(tokens).filter(([, token]) => {
-      const [issuedAt, expiresAt] = [claimedIssue(token.reveal()), claimedExpiry(token.reveal())];
-      return issuedAt !== undefined && expiresAt !== undefined && !isAlmostOver({ issuedAt, expiresAt }, now);
+      const isDated = [claimedIssue, claimedExpiry].every((claimed) => claimed(token.reveal()) !== undefined);
+      return isDated && !isSpent(token, now);
     }),
   );
 }

@@ -1,13 +1,12 @@
-import type { DeviceLogin, IdentityClient, IssuedTokens } from '../../client/identity.ts';
+import type { DeviceLogin, IssuedTokens } from '../../client/identity.ts';
 import { CI_CLIENT_ID } from '../../contract/ci-rules.ts';
 import { Failure } from '../../contract/failure.ts';
 import { inOneText, type Said, sentence } from '../../contract/said.ts';
 import type { Secret } from '../../contract/secret.ts';
 import { renewing } from '../../tokens/shared-copy.ts';
-import type { Profile } from '../profiles/profiles.ts';
 import { isAlmostOver } from './credentials.ts';
 import { heldKind, heldText } from './given-tokens.ts';
-import { revokeLogin } from './login-tokens.ts';
+import type { ProviderOptions } from './login-tokens.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** A login for a machine (cli/README.md, "Commands"). Nothing of it is stored here. */
@@ -24,14 +23,8 @@ export interface MachineLogin {
   check(tokens: IssuedTokens): Promise<{ refreshToken: Secret; expiresAt: number | undefined }>;
 }
 
-/** The needs of a machine's login and its tokens. */
-interface MachineOptions {
-  profile: Profile;
-  /** The identity provider, asked as {@link CI_CLIENT_ID}. */
-  identity: () => Promise<Omit<IdentityClient, 'exchange'>>;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-}
+/** The identity provider, asked as {@link CI_CLIENT_ID}. */
+type MachineOptions = ProviderOptions<'startLogin' | 'refresh' | 'revoke'>;
 
 /** See {@link MachineLogin}. */
 export function machineLogin({ profile, identity }: MachineOptions): MachineLogin {
@@ -42,7 +35,9 @@ export function machineLogin({ profile, identity }: MachineOptions): MachineLogi
     });
   /** Ends the login. A token that can't be revoked expires by itself; it was not printed. */
   const end = async (tokens: IssuedTokens): Promise<void> => {
-    await revokeLogin(identity, tokens).catch(() => false);
+    await identity()
+      .then((client) => client.revoke(tokens))
+      .catch(() => false);
   };
   return {
     async start() {
@@ -100,7 +95,7 @@ export function exchangedToken(given: TokenSource, { identity, now }: MachineOpt
       throw notAccepted(given, error, heldKind(refreshToken) ? heldText(refreshToken, now()) : undefined);
     }
   };
-  const exchanged = renewing(exchange, now, (tokens) => !isAlmostOver(tokens, now()));
+  const exchanged = renewing(exchange, (tokens) => !isAlmostOver(tokens, now()));
   return { ...given, isFixed: false, get: async () => (await exchanged()).accessToken };
 }
 

@@ -123,12 +123,11 @@ export function commandToken(
   env: NodeJS.ProcessEnv,
 ): TokenSource {
   const [program = '', ...args] = command;
-  const known = args.map((arg) =>
-    arg.replace(PLACEHOLDER, (found, name: keyof Placeholders) => placeholders[name] ?? found),
-  );
+  const known = (arg: string): string =>
+    arg.replace(PLACEHOLDER, (found, name: keyof Placeholders) => placeholders[name] ?? found);
   return {
     origin: 'command',
-    where: [program, ...known].map(shellWord).join(' '),
+    where: [program, ...args.map(known)].map(shellWord).join(' '),
     get: async () => run(program, filledIn(args, placeholders), env),
   };
 }

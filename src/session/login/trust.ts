@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import * as v from 'valibot';
+import { issuerName } from '../../contract/addresses.ts';
 import { Failure } from '../../contract/failure.ts';
 import { readJson } from '../../contract/json.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
@@ -65,11 +66,6 @@ export function union(one: TrustByKind, other: TrustByKind): TrustByKind {
   });
 }
 
-/** Where an issuer publishes its keys. */
-export function keySetUrl(issuer: string): string {
-  return issuer.replace(/\/+$/, '') + KEY_SET_PATH;
-}
-
 /** An issuer's keys as they are kept on this machine, up to a day old: nothing is fetched (THREATS.md 26). */
 export function keptKeys(
   issuer: string,
@@ -79,7 +75,7 @@ export function keptKeys(
     onStale,
   }: Pick<Required<RemoteKeySetOptions>, 'now' | 'onStale'> & { stored: (url: string) => KeySetStore },
 ): KeySet {
-  const url = keySetUrl(issuer);
+  const url = issuerName(issuer) + KEY_SET_PATH;
   return remoteKeySet({
     url,
     store: stored(url),
@@ -151,31 +147,16 @@ const KeptKeySet = v.object({
  * @returns the store of a key set, by its address
  */
 export function keySetFiles(cacheFolder: string, bootedAt?: () => number): (url: string) => KeySetStore {
-  const folder = join(cacheFolder, 'key-sets');
-  let isChecked = false;
-  const checkFolder = (): void => {
-    if (isChecked) return;
-    privateFolder(cacheFolder);
-    privateFolder(folder);
-    isChecked = true;
-  };
   return (url) => {
-    const path = join(folder, `${createHash('sha256').update(url).digest('hex').slice(0, 32)}.json`);
+    const name = `${createHash('sha256').update(url).digest('hex').slice(0, 32)}.json`;
+    /** Its path, in folders that are checked. */
+    const path = (): string => join(privateFolder(join(privateFolder(cacheFolder), 'key-sets')), name);
     return {
-      read: () =>
-        orNothing(() => {
-          checkFolder();
-          return readKept(path, url, bootedAt?.());
-        }),
-      write: ({ document, at, ahead }) => {
-        orNothing(() => {
-          checkFolder();
-          const clock = ahead === undefined ? {} : { ahead, bootedAt: bootedAt?.() };
-          writePrivateFile(
-            path,
-            `${JSON.stringify({ version: 1, url, at, ...clock, keys: document.keys })}\n`,
-          );
-        });
+      read: () => orNothing(() => readKept(path(), url, bootedAt?.())),
+      write: ({ document: { keys }, at, ahead }) => {
+        const clock = ahead === undefined ? {} : { ahead, bootedAt: bootedAt?.() };
+        const kept = JSON.stringify({ version: 1, url, at, ...clock, keys });
+        orNothing(() => writePrivateFile(path(), `${kept}\n`));
       },
     };
   };

@@ -79,12 +79,14 @@ const NO_NAMES = ['constructor', 'prototype'];
 /** Profiles and preferences in `config.json` (cli/README.md, "Files"): no secret, mode 0600. */
 export class Profiles {
   readonly #folder: string;
+  readonly #file: string;
   readonly #env: Variables;
   readonly #underLock: UnderLock;
 
   /** @param underLock keeps other processes from changing the file. Default: no lock */
   constructor(folder: string, env: Variables, underLock: UnderLock = (_file, work) => work()) {
     this.#folder = folder;
+    this.#file = join(folder, 'config.json');
     this.#env = env;
     this.#underLock = underLock;
   }
@@ -236,20 +238,62 @@ export class Profiles {
     });
   }
 
-  /** Reads, changes and writes the file under the lock. Every change goes through here. */
+  /**
+   * Reads, changes and writes the file under the lock: whole or not at all, with mode 0600 in a folder with mode 0700. Every
+   * change goes through here.
+   */
   async #change<Result>(work: (current: Preferences) => Result): Promise<Result> {
-    const write = await preferencesWriter(this.#folder);
+    // First, so that no loading happens between reading and writing.
+    const { default: ConfFile } = await import('conf');
     privateFolder(this.#folder);
     return this.#underLock(join(this.#folder, 'config.lock'), async () => {
       const preferences = this.#read();
       const result = work(preferences);
-      write(preferences);
+      const { SNAP } = process.env;
+      // With it conf writes over the file, which a power cut leaves half written.
+      delete process.env['SNAP'];
+      try {
+        removeDrafts(this.#file);
+        const file = new ConfFile<Record<string, unknown>>({
+          cwd: this.#folder,
+          configFileMode: 0o600,
+          accessPropertiesByDotNotation: false,
+          deserialize: () => ({}),
+        });
+        file.store = preferences;
+        // conf waits for the file, not for its name.
+        onDisk(this.#folder);
+      } catch (cause) {
+        throw unusableFile(this.#file, cause);
+      } finally {
+        if (SNAP !== undefined) process.env['SNAP'] = SNAP;
+      }
       return result;
     });
   }
 
+  /**
+   * Reads the file. Profiles may name programs to run, so it must belong to the user, and others must not be able to write to it
+   * (THREATS.md 16, 51).
+   *
+   * @throws Failure `state_unusable`
+   */
   #read(): Preferences {
-    return readPreferences(this.#folder);
+    if (!existsSync(this.#folder)) return { profiles: {} };
+    // A user who could write to the folder could replace the file.
+    privateFolder(this.#folder);
+    let value: unknown;
+    try {
+      if (!makePrivate(this.#file)) return { profiles: {} };
+      value = JSON.parse(readBounded(this.#file).toString());
+    } catch (cause) {
+      throw unusableFile(this.#file, cause);
+    }
+    // Valibot takes a list for an object without members.
+    const result = v.safeParse(Preferences, isObject(value) ? value : undefined, { abortPipeEarly: true });
+    if (result.success) return result.output;
+    const [issue] = result.issues;
+    throw unusableFile(this.#file, `${refusedValue(v.getDotPath(issue) ?? 'It', issue.message)}.`);
   }
 }
 
@@ -315,71 +359,4 @@ function checkKeys(name: string, keys: readonly ProfileKey[]): void {
   throw new Failure('usage', `Profile ${name} does not take ${refused.join(', ')}.`, {
     why: `It is the built-in server, so it takes only ${taken}.`,
   });
-}
-
-/**
- * Reads `config.json`. Profiles may name programs to run, so the file must belong to the user, and others
- * must not be able to write to it (THREATS.md 16, 51).
- *
- * @param folder the configuration folder
- * @throws Failure `state_unusable`
- */
-function readPreferences(folder: string): Preferences {
-  if (!existsSync(folder)) return { profiles: {} };
-  // A user who could write to the folder could replace the file.
-  privateFolder(folder);
-  let value: unknown;
-  try {
-    if (!makePrivate(fileIn(folder))) return { profiles: {} };
-    value = JSON.parse(readBounded(fileIn(folder)).toString());
-  } catch (cause) {
-    throw unusable(folder, cause);
-  }
-  // Valibot takes a list for an object without members.
-  const result = v.safeParse(Preferences, isObject(value) ? value : undefined, { abortPipeEarly: true });
-  if (result.success) return result.output;
-  const [issue] = result.issues;
-  throw unusable(folder, `${refusedValue(v.getDotPath(issue) ?? 'It', issue.message)}.`);
-}
-
-/**
- * Loads what is needed to write `config.json`, so that no loading happens between reading and writing.
- *
- * @returns writes the file whole or not at all, with mode 0600 in a folder with mode 0700; the caller holds
- *   the lock, and has read the file
- * @throws Failure `state_unusable`, the writing too
- */
-async function preferencesWriter(folder: string): Promise<(preferences: Preferences) => void> {
-  const { default: ConfFile } = await import('conf');
-  return (preferences) => {
-    privateFolder(folder);
-    const { SNAP } = process.env;
-    // With it conf writes over the file, which a power cut leaves half written.
-    delete process.env['SNAP'];
-    try {
-      removeDrafts(fileIn(folder));
-      const file = new ConfFile<Record<string, unknown>>({
-        cwd: folder,
-        configFileMode: 0o600,
-        accessPropertiesByDotNotation: false,
-        deserialize: () => ({}),
-      });
-      file.store = preferences;
-      // conf waits for the file, not for its name.
-      onDisk(folder);
-    } catch (cause) {
-      throw unusable(folder, cause);
-    } finally {
-      if (SNAP !== undefined) process.env['SNAP'] = SNAP;
-    }
-  };
-}
-
-function fileIn(folder: string): string {
-  return join(folder, 'config.json');
-}
-
-function unusable(folder: string, cause: unknown): Failure {
-  if (cause instanceof Failure) return cause;
-  return unusableFile(fileIn(folder), cause);
 }

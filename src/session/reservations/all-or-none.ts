@@ -1,5 +1,5 @@
 import type { ProofOptions, ProvenReservation } from '../../client/proof.ts';
-import { Failure, isGone } from '../../contract/failure.ts';
+import { Failure, failureOrThrow, isGone } from '../../contract/failure.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import type { Reservations } from './reservations.ts';
 
@@ -65,12 +65,8 @@ async function deleteEach(
 ): Promise<string[]> {
   const left: string[] = [];
   for (const id of ids) {
-    try {
-      await reservations.change([{ action: 'delete', id }]);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      if (!isGone(error)) left.push(id);
-    }
+    const ended = await reservations.change([{ action: 'delete', id }]).catch(failureOrThrow);
+    if (ended instanceof Failure && !isGone(ended)) left.push(id);
   }
   return left;
 }

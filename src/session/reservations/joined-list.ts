@@ -1,7 +1,6 @@
-import type { ConnectivityClient } from '../../client/connectivity.ts';
 import { differenceFrom } from '../../client/proof.ts';
 import { MINUTE } from '../../contract/durations.ts';
-import { Failure, failureOrThrow, isGone } from '../../contract/failure.ts';
+import type { Failure } from '../../contract/failure.ts';
 import { idKind } from '../../contract/fields.ts';
 import type { ReservationState } from '../../contract/instants.ts';
 import type { Reservation } from '../../contract/reservation.ts';
@@ -11,7 +10,7 @@ import {
   type ReservationRequest,
   reservationState,
 } from '../../contract/reservation-request.ts';
-import type { Ledger, LedgerEntry } from './ledger.ts';
+import type { LedgerEntry } from './ledger.ts';
 
 /** Reservations as the service and this machine know them together. */
 export interface JoinedList {
@@ -20,128 +19,6 @@ export interface JoinedList {
   hasList: boolean;
   /** Without a list: why the service could not be asked, by the ids of the reservations. They are as the ledger has them. */
   unasked: ReadonlyMap<string, Failure>;
-}
-
-/** Works with the ledger; undefined where the ledger can't be used, after a warning. */
-export type LedgerWork = <Answer>(work: (ledger: Ledger) => Promise<Answer>) => Promise<Answer | undefined>;
-
-/** The needs of {@link listJoined}. */
-interface ListingOptions {
-  connectivity: ConnectivityClient;
-  /** The id of the experiment. */
-  experiment: string;
-  /** The id of the user, where it is known. */
-  user: string | undefined;
-  record: LedgerWork;
-  /** Milliseconds since the Unix epoch. */
-  now: () => number;
-}
-
-/**
- * An experiment's reservations: the service's list, where it has one, joined with the ledger. The ledger is updated from
- * the list.
- *
- * @param current leaves out reservations that are known to have ended or to be deleted, and does not read them
- *   (THREATS.md 66)
- * @throws Failure when the service's list can't be fetched
- */
-export async function listJoined(options: ListingOptions, current: boolean): Promise<JoinedList> {
-  const { connectivity, experiment, record } = options;
-  const short = current ? await currentJoined(options) : undefined;
-  if (short) return short;
-  // Read before the list: a reservation that is booked in between must not seem to be missing from the list.
-  const entries = (await record((ledger) => ledger.entries(experiment))) ?? [];
-  const service = await connectivity.list();
-  return service ? join(options, service, entries) : askedEach(options, entries);
-}
-
-/** How many reservations are asked for at the same time. */
-const AT_ONCE = 8;
-
-/** The ledger's reservations, as the service has each of them that may have a future. */
-async function askedEach(
-  { connectivity, record, now }: ListingOptions,
-  entries: readonly LedgerEntry[],
-): Promise<JoinedList> {
-  const known = new Map<LedgerEntry, LedgerEntry>();
-  const unasked = new Map<string, Failure>();
-  const left = entries
-    .filter((entry) => entry.outcome !== 'deleted' && ledgerState(entry, now()) !== 'ended')
-    .values();
-  const askInTurn = async (): Promise<void> => {
-    for (const entry of left) {
-      const { id } = entry;
-      if (id === undefined) continue;
-      const found = await connectivity.show(id, { allowUnsigned: true }).catch(failureOrThrow);
-      if (!(found instanceof Failure)) {
-        known.set(entry, { ...entry, outcome: 'booked', pending: null, reservation: found.reservation });
-        await record((ledger) => ledger.observed(found));
-      } else if (isGone(found)) {
-        known.set(entry, { ...entry, outcome: 'deleted' });
-        await record((ledger) => ledger.deleted(id));
-      } else unasked.set(id, found);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, askInTurn));
-  const { items } = joinLedger(
-    undefined,
-    entries.map((entry) => known.get(entry) ?? entry),
-    now(),
-  );
-  const asked = new Set([...known.values()].map(({ id }) => id));
-  return {
-    items: items.map((item) =>
-      item.id !== null && asked.has(item.id) ? { ...item, source: 'service' } : item,
-    ),
-    hasList: false,
-    unasked,
-  };
-}
-
-/**
- * The service's reservations that have not ended, by their ids.
- *
- * @returns undefined where the service has no list
- * @throws Failure when it can't be fetched
- */
-async function listCurrent(connectivity: ConnectivityClient): Promise<Map<string, Reservation> | undefined> {
-  const scheduled = await connectivity.list('scheduled');
-  if (!scheduled) return undefined;
-  // A reservation that starts between the two requests is in both lists.
-  const active = (await connectivity.list('active')) ?? [];
-  return new Map([...scheduled, ...active].map((reservation) => [reservation.id, reservation]));
-}
-
-/** The list without past reservations; undefined where the outcome of an attempt shows only in the whole list. */
-async function currentJoined(options: ListingOptions): Promise<JoinedList | undefined> {
-  const { connectivity, experiment, record, now } = options;
-  const entries = (await record((ledger) => ledger.entries(experiment, now()))) ?? [];
-  const service = await listCurrent(connectivity);
-  if (!service) return askedEach(options, entries);
-  if (!entries.every(({ id }) => id !== undefined && service.has(id))) return undefined;
-  const known = new Set(entries.map(({ id }) => id));
-  const others = [...service.keys()].filter((id) => !known.has(id));
-  // In the ledger a reservation may have ended that another user has extended.
-  const past = (await record((ledger) => Promise.all(others.map((id) => ledger.about(id))))) ?? [];
-  const own = past.filter((entry) => entry !== undefined);
-  return join(options, [...service.values()], [...entries, ...own]);
-}
-
-async function join(
-  { record, now, user }: ListingOptions,
-  service: readonly Reservation[],
-  entries: readonly LedgerEntry[],
-): Promise<JoinedList> {
-  const { items, settlements } = joinLedger(service, entries, now(), user);
-  for (const settlement of settlements) await record((ledger) => settle(ledger, settlement));
-  return { items, hasList: true, unasked: new Map() };
-}
-
-async function settle(ledger: Ledger, { entry, reservation }: Settlement): Promise<void> {
-  if (reservation && entry.id === undefined) await ledger.booked(entry, { reservation, token: null });
-  else if (reservation) await ledger.observed({ reservation, token: null });
-  else if (entry.id !== undefined) await ledger.deleted(entry.id);
-  else await ledger.refused(entry);
 }
 
 /** A reservation in a list: as the service knows it, as this machine does, or both (cli/README.md, "Output", list items). */
@@ -157,7 +34,7 @@ export interface ListedReservation {
 }
 
 /** The outcome of an attempt, as a list shows it; to be written into the ledger. */
-interface Settlement {
+export interface Settlement {
   entry: LedgerEntry;
   /** The reservation that the attempt turned out to have made; null: it is gone, or never was. */
   reservation: Reservation | null;
@@ -252,7 +129,8 @@ function startOf({ reservation, requested }: ListedReservation): number {
   return start === undefined || start === 'now' ? Number.MAX_SAFE_INTEGER : start;
 }
 
-function ledgerState({ outcome, reservation }: LedgerEntry, now: number): ListedReservation['state'] {
+/** The state of a reservation as the ledger has it. @param now milliseconds */
+export function ledgerState({ outcome, reservation }: LedgerEntry, now: number): ListedReservation['state'] {
   if (outcome === 'deleted') return 'deleted';
   return outcome === 'booked' && reservation ? reservationState(reservation, now) : 'unknown';
 }

@@ -17,50 +17,52 @@ export interface LedgerDatabase {
   close(): Promise<void>;
 }
 
-const OUTCOMES = ['unknown', 'booked', 'refused', 'deleted'] as const;
-const ASKED = ['reserve', 'update', 'delete'] as const;
-
 /** A column of JSON. */
 const json = <Schema extends v.GenericSchema>(schema: Schema) => v.pipe(v.string(), v.parseJson(), schema);
 
-const Row = v.object({
-  experiment: v.string(),
-  key: v.string(),
-  asked: v.picklist(ASKED),
-  asked_ms: v.number(),
-  began_ms: v.number(),
-  requested: v.nullable(
-    json(v.object({ ...ReservationRequest.entries, typedTimes: v.optional(v.string()) })),
-  ),
-  pending: v.nullable(json(ReservationRequest)),
-  outcome: v.picklist(OUTCOMES),
-  reservation_id: v.nullable(v.string()),
-  reservation: v.nullable(json(ReservationReply)),
-  token: v.nullable(v.string()),
-});
-
+const Entry = v.pipe(
+  v.object({
+    experiment: v.string(),
+    key: v.string(),
+    asked: v.picklist(['reserve', 'update', 'delete']),
+    asked_ms: v.number(),
+    began_ms: v.number(),
+    requested: v.nullable(
+      json(v.object({ ...ReservationRequest.entries, typedTimes: v.optional(v.string()) })),
+    ),
+    pending: v.nullable(json(ReservationRequest)),
+    outcome: v.picklist(['unknown', 'booked', 'refused', 'deleted']),
+    reservation_id: v.nullable(v.string()),
+    reservation: v.nullable(json(ReservationReply)),
+    token: v.nullable(v.string()),
+  }),
+  v.transform(({ experiment, key, asked, pending, outcome, ...row }) => {
+    const { typedTimes, ...requested } = row.requested ?? {};
+    return {
+      experiment,
+      /** The `Idempotency-Key` that it was asked for with. */
+      key,
+      /** The last request, and when it was made, in milliseconds. */
+      asked,
+      askedAt: row.asked_ms,
+      /** When the reservation was asked for first, in milliseconds, and as what. */
+      beganAt: row.began_ms,
+      requested: row.requested && (requested as ReservationRequest),
+      /** The words in which its times were typed, such as `+2h`; they mean the times in `requested`. */
+      typedTimes,
+      /** An update that was sent and not answered yet. */
+      pending,
+      /** `unknown`: it was sent, and no answer is known. */
+      outcome,
+      id: row.reservation_id ?? undefined,
+      /** As the service answered last. */
+      reservation: row.reservation ?? undefined,
+      token: row.token ?? undefined,
+    };
+  }),
+);
 /** One reservation that this machine asked for, and what it knows of it. */
-export interface LedgerEntry {
-  experiment: string;
-  /** The `Idempotency-Key` that it was asked for with. */
-  key: string;
-  /** The last request, and when it was made, in milliseconds. */
-  asked: (typeof ASKED)[number];
-  askedAt: number;
-  /** When the reservation was asked for first, in milliseconds, and as what. */
-  beganAt: number;
-  requested: ReservationRequest | null;
-  /** The words in which its times were typed, such as `+2h`; they mean the times in `requested`. */
-  typedTimes?: string;
-  /** An update that was sent and not answered yet. */
-  pending: ReservationRequest | null;
-  /** `unknown`: it was sent, and no answer is known. */
-  outcome: (typeof OUTCOMES)[number];
-  id: string | undefined;
-  /** As the service answered last. */
-  reservation: Reservation | undefined;
-  token: string | undefined;
-}
+export type LedgerEntry = v.InferOutput<typeof Entry>;
 
 /** Names one attempt. */
 export interface AttemptName {
@@ -75,8 +77,26 @@ export interface Answered {
   token: string | null;
 }
 
-const COLUMNS =
-  'experiment, key, asked, asked_ms, began_ms, requested, pending, outcome, reservation_id, reservation, token' as const;
+/** Which entries are read: those that fit each member. */
+interface EntryFilter {
+  /** Leaves out entries that have ended by then, in milliseconds, were deleted or refused; they are not read from the database (THREATS.md 66). */
+  now?: number;
+  experiment?: string;
+  key?: string;
+  /** Of the reservation. */
+  id?: string;
+  /** Is somewhere in the reservation's id, or its name when this machine asked for it or saw it last. */
+  text?: string;
+}
+
+const CONDITIONS: Readonly<Record<keyof EntryFilter, string>> = {
+  now: 'past_ms > $now',
+  experiment: 'experiment = $experiment',
+  key: 'key = $key',
+  id: 'reservation_id = $id',
+  // The text of a JSON member is quicker to find than to read: of 100,000 rows, each would have to be parsed.
+  text: '(instr(lower(reservation_id), lower($text)) > 0 OR instr(requested, $name) > 0 OR instr(reservation, $name) > 0)',
+};
 
 /**
  * The requests of this machine to one connectivity service. Each is on disk before it is sent, and its outcome after
@@ -214,52 +234,25 @@ export class Ledger {
     );
   }
 
-  /** Whether the outcome of a create under this key is unknown, in whatever experiment. */
-  async isUnknown(key: string): Promise<boolean> {
-    return (await this.#read(`key = $key AND asked = 'reserve' AND outcome = 'unknown'`, { key })).length > 0;
-  }
-
-  /** One attempt. */
-  async find(name: AttemptName): Promise<LedgerEntry | undefined> {
-    const [entry] = await this.#read('experiment = $experiment AND key = $key', name);
-    return entry;
-  }
-
-  /**
-   * Everything of an experiment, oldest first.
-   *
-   * @param now milliseconds: leaves out entries that have ended by then, were deleted or refused. They are not read
-   *   from the database (THREATS.md 66).
-   */
-  async entries(experiment: string, now?: number): Promise<LedgerEntry[]> {
-    if (now === undefined) return this.#read('experiment = $experiment', { experiment });
+  /** The entries of this service that a filter leaves, oldest first. */
+  async entries(filter: EntryFilter = {}): Promise<LedgerEntry[]> {
+    const { now, text } = filter;
+    const fit = Object.entries(CONDITIONS).filter(
+      ([name]) => filter[name as keyof EntryFilter] !== undefined,
+    );
     // The plus keeps SQLite from reading the whole experiment by the table's own key.
-    return this.#read('past_ms > $now AND +experiment = $experiment', { now, experiment });
-  }
-
-  /** Everything of this service, oldest first. @param now as for {@link entries} */
-  async all(now?: number): Promise<LedgerEntry[]> {
-    return now === undefined ? this.#read('1', {}) : this.#read('past_ms > $now', { now });
-  }
-
-  /**
-   * The reservations of this service whose id has this text somewhere, or that had this name when this machine asked for them
-   * or saw them last, oldest first.
-   *
-   * @param now as for {@link entries}
-   */
-  async containing(text: string, now?: number): Promise<LedgerEntry[]> {
-    const name = `"name":${JSON.stringify(text)}`;
-    // The text of a JSON member is quicker to find than to read: of 100,000 rows, each would have to be parsed.
-    const fits =
-      '(instr(lower(reservation_id), $part) > 0 OR instr(requested, $name) > 0 OR instr(reservation, $name) > 0)';
-    const values = { part: text.toLowerCase(), name, now };
-    return this.#read(now === undefined ? fits : `past_ms > $now AND ${fits}`, values);
+    const plus = ([name, fits]: string[]) => (name === 'experiment' && now !== undefined ? `+${fits}` : fits);
+    const where = ['service = $service', ...fit.map(plus)].join(' AND ');
+    const values = { ...filter, name: `"name":${JSON.stringify(text)}`, service: this.#service };
+    const rows = await this.#database.transaction((sql) =>
+      sql.all(`SELECT * FROM attempt WHERE ${where} ORDER BY asked_ms, key`, values),
+    );
+    return rows.map(toEntry);
   }
 
   /** The entry of a reservation, past or not. */
   async about(id: string): Promise<LedgerEntry | undefined> {
-    const [entry] = await this.#read('reservation_id = $id', { id });
+    const [entry] = await this.entries({ id });
     return entry;
   }
 
@@ -268,34 +261,12 @@ export class Ledger {
       transaction.run(sql, { ...values, service: this.#service }),
     );
   }
-
-  async #read(where: string, values: object): Promise<LedgerEntry[]> {
-    const rows = await this.#database.transaction((sql) =>
-      sql.all(`SELECT ${COLUMNS} FROM attempt WHERE service = $service AND ${where} ORDER BY asked_ms, key`, {
-        ...values,
-        service: this.#service,
-      }),
-    );
-    return rows.map(toEntry);
-  }
 }
 
-function toEntry(value: Record<string, unknown>): LedgerEntry {
-  const result = v.safeParse(Row, value);
-  if (!result.success) {
-    throw new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
-      why: `${v.getDotPath(result.issues[0]) ?? 'A row'} does not have the expected form.`,
-    });
-  }
-  const { experiment, key, asked, outcome, pending, ...row } = result.output;
-  const { typedTimes, ...requested } = row.requested ?? {};
-  return {
-    ...{ experiment, key, asked, outcome, pending, typedTimes },
-    askedAt: row.asked_ms,
-    beganAt: row.began_ms,
-    requested: row.requested && (requested as ReservationRequest),
-    id: row.reservation_id ?? undefined,
-    reservation: row.reservation ?? undefined,
-    token: row.token ?? undefined,
-  };
+function toEntry(row: Record<string, unknown>): LedgerEntry {
+  const result = v.safeParse(Entry, row);
+  if (result.success) return result.output;
+  throw new Failure('state_unusable', 'The ledger holds something that this program did not write.', {
+    why: `${v.getDotPath(result.issues[0]) ?? 'A row'} does not have the expected form.`,
+  });
 }

@@ -5,6 +5,7 @@ import { formatDuration } from '../../contract/durations.ts';
 import {
   Failure,
   type FailureFacts,
+  failureOrThrow,
   isGone,
   mayBeRepeated,
   undefinedIfGone,
@@ -21,7 +22,13 @@ import {
 import { inOneText } from '../../contract/said.ts';
 import { claimedActor } from '../../tokens/claimed.ts';
 import type { ExperimentAccess } from '../login/experiment-access.ts';
-import { ARRIVAL_LIMIT_MS, type JoinedList, joinLedger, type LedgerWork, listJoined } from './joined-list.ts';
+import {
+  ARRIVAL_LIMIT_MS,
+  type JoinedList,
+  joinLedger,
+  type ListedReservation,
+  ledgerState,
+} from './joined-list.ts';
 import type { AttemptName, Ledger, LedgerEntry } from './ledger.ts';
 
 /** The needs of {@link Reservations}. */
@@ -66,6 +73,8 @@ type Results = (ProvenReservation | null)[];
 const RESEND_PAUSES_MS = [500, 2000];
 /** A deletion needs no key, and is sent again at once: a second one finds nothing to delete. */
 const DELETE_PAUSES_MS = [0];
+/** How many reservations are asked for at the same time. */
+const AT_ONCE = 8;
 
 /**
  * Reservations that are never lost: each change is in the ledger before it leaves this machine, and its outcome after
@@ -119,8 +128,8 @@ export class Reservations {
       });
       return this.#send(attempt);
     };
-    const earlier =
-      sent.idempotencyKey === undefined ? undefined : await ledger.find({ experiment, key: idempotencyKey });
+    const [earlier] =
+      sent.idempotencyKey === undefined ? [] : await ledger.entries({ experiment, key: idempotencyKey });
     if (!earlier || earlier.outcome === 'refused') return begin();
     const [only] = items;
     const again = only?.action === 'create' && { request: only.request, at: now(), typedTimes };
@@ -138,7 +147,8 @@ export class Reservations {
    */
   async sinceAsked(key: string, error: unknown): Promise<unknown> {
     if (!(error instanceof Failure)) return error;
-    const isUnknown = await this.#record((ledger) => ledger.isUnknown(key));
+    const earlier = await this.#record((ledger) => ledger.entries({ key }));
+    const isUnknown = earlier?.some(({ asked, outcome }) => asked === 'reserve' && outcome === 'unknown');
     return isUnknown ? mayBeDone(error, key) : error;
   }
 
@@ -155,13 +165,90 @@ export class Reservations {
     }
   }
 
-  /** The experiment's reservations; see {@link listJoined}. @param filter `current`: without what is past */
+  /**
+   * The experiment's reservations: the service's list, where it has one, joined with the ledger. The ledger is updated from
+   * the list.
+   *
+   * @param filter `current`: leaves out reservations that are known to have ended or to be deleted, and does not read them
+   *   (THREATS.md 66)
+   * @throws Failure when the service's list can't be fetched
+   */
   async list({ current = false } = {}): Promise<JoinedList> {
     const { connectivity, now } = this.#options;
-    const { id: experiment = '', token } = await this.#options.access();
-    const record: LedgerWork = (work) => this.#record(work);
-    const user = claimedActor(token.reveal());
-    return listJoined({ connectivity, experiment, user, record, now }, current);
+    const { id: experiment = '' } = await this.#options.access();
+    const entriesOf = async (filter: { now?: number }): Promise<LedgerEntry[]> =>
+      (await this.#record((ledger) => ledger.entries({ experiment, ...filter }))) ?? [];
+    if (current) {
+      const entries = await entriesOf({ now: now() });
+      const scheduled = await connectivity.list('scheduled');
+      if (!scheduled) return this.#askedEach(entries);
+      // A reservation that starts between the two requests is in both lists.
+      const active = (await connectivity.list('active')) ?? [];
+      const service = new Map([...scheduled, ...active].map((reservation) => [reservation.id, reservation]));
+      // The outcome of an attempt shows only in the whole list.
+      if (entries.every(({ id }) => id !== undefined && service.has(id))) {
+        const known = new Set(entries.map(({ id }) => id));
+        const others = [...service.keys()].filter((id) => !known.has(id));
+        // In the ledger a reservation may have ended that another user has extended.
+        const past =
+          (await this.#record((ledger) => Promise.all(others.map((id) => ledger.about(id))))) ?? [];
+        return this.#join(
+          [...service.values()],
+          [...entries, ...past.filter((entry) => entry !== undefined)],
+        );
+      }
+    }
+    // Read before the list: a reservation that is booked in between must not seem to be missing from the list.
+    const entries = await entriesOf({});
+    const service = await connectivity.list();
+    return service ? this.#join(service, entries) : this.#askedEach(entries);
+  }
+
+  async #join(service: readonly Reservation[], entries: readonly LedgerEntry[]): Promise<JoinedList> {
+    const { items, settlements } = joinLedger(service, entries, this.#options.now(), await this.#user());
+    for (const { entry, reservation } of settlements) {
+      await this.#record(async (ledger) => {
+        if (reservation && entry.id === undefined) await ledger.booked(entry, { reservation, token: null });
+        else if (reservation) await ledger.observed({ reservation, token: null });
+        else if (entry.id !== undefined) await ledger.deleted(entry.id);
+        else await ledger.refused(entry);
+      });
+    }
+    return { items, hasList: true, unasked: new Map() };
+  }
+
+  /** The ledger's reservations, as the service has each of them that may have a future. */
+  async #askedEach(entries: readonly LedgerEntry[]): Promise<JoinedList> {
+    const { now } = this.#options;
+    const known = new Map<LedgerEntry, LedgerEntry>();
+    const unasked = new Map<string, Failure>();
+    const left = entries
+      .filter((entry) => entry.outcome !== 'deleted' && ledgerState(entry, now()) !== 'ended')
+      .values();
+    const askInTurn = async (): Promise<void> => {
+      for (const entry of left) {
+        const { id } = entry;
+        if (id === undefined) continue;
+        const found = await this.show(id, { allowUnsigned: true }).catch(failureOrThrow);
+        if (!(found instanceof Failure)) {
+          known.set(entry, { ...entry, outcome: 'booked', pending: null, reservation: found.reservation });
+        } else if (isGone(found)) known.set(entry, { ...entry, outcome: 'deleted' });
+        else unasked.set(id, found);
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, askInTurn));
+    const asked = new Set([...known.values()].map(({ id }) => id));
+    const told = entries.map((entry) => known.get(entry) ?? entry);
+    const items = joinLedger(undefined, told, now()).items.map(
+      (item): ListedReservation =>
+        item.id !== null && asked.has(item.id) ? { ...item, source: 'service' } : item,
+    );
+    return { items, hasList: false, unasked };
+  }
+
+  /** The user whose reservations they are, where that is known. */
+  async #user(): Promise<string | undefined> {
+    return claimedActor((await this.#options.access()).token.reveal());
   }
 
   /**
@@ -199,11 +286,8 @@ export class Reservations {
     const isDeletion = items.length === 1 && items[0]?.item.action === 'delete';
     // A service that answered wrongly would answer wrongly again.
     const isWrong = lost.code === 'reply_invalid' || lost.code === 'unverified';
-    const isTogether = isBatch(
-      items.map(({ item }) => item),
-      attempt.options,
-    );
-    const isKeyed = isTogether || can?.idempotencyKey === true;
+    const changes = items.map(({ item }) => item);
+    const isKeyed = isBatch(changes, attempt.options) || can?.idempotencyKey === true;
     const pauses = isWrong ? [] : isDeletion ? DELETE_PAUSES_MS : isKeyed ? RESEND_PAUSES_MS : [];
     if (pauses.length > 0 && !isDeletion) {
       notice(
@@ -260,9 +344,10 @@ export class Reservations {
   /** The ids of the reservations that attempts have made, as the service's list shows them, by the attempts' keys. */
   async #idsByKey([first]: Attempt['items']): Promise<Map<string, string>> {
     const { connectivity, now } = this.#options;
-    const entries = await (await this.#options.ledger()).entries(first?.name.experiment ?? '');
-    const user = claimedActor((await this.#options.access()).token.reveal());
-    const { items } = joinLedger((await connectivity.list()) ?? [], entries, now(), user);
+    const entries = await (await this.#options.ledger()).entries({
+      experiment: first?.name.experiment ?? '',
+    });
+    const { items } = joinLedger((await connectivity.list()) ?? [], entries, now(), await this.#user());
     return new Map(
       items.flatMap(({ entry, id, source }) =>
         source === 'service' && entry && id !== null ? [[entry.key, id]] : [],
@@ -350,16 +435,11 @@ export class Reservations {
     const found = can?.list ? await this.#look(attempt) : undefined;
     if (found) return only(await this.#made(attempt, found));
     // Without a list, `list` would lead back here.
-    const lead = can?.list
-      ? {
-          why: `Its answer got lost, and the service's list does not show it yet. What is not there ${formatDuration(ARRIVAL_LIMIT_MS)} after it was sent was never made.`,
-          fix: 'slices-conn list',
-        }
-      : {
-          why: "Its answer got lost, and this service can't look it up. Ask its operators whether the link is booked. Under another key it is booked anew, perhaps a second time.",
-        };
     throw new Failure('network', `The outcome of the request under the key ${key} is not known.`, {
-      ...lead,
+      why: can?.list
+        ? `Its answer got lost, and the service's list does not show it yet. What is not there ${formatDuration(ARRIVAL_LIMIT_MS)} after it was sent was never made.`
+        : "Its answer got lost, and this service can't look it up. Ask its operators whether the link is booked. Under another key it is booked anew, perhaps a second time.",
+      fix: can?.list ? 'slices-conn list' : undefined,
       maybeDone: true,
     });
   }

@@ -2,10 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { Failure } from '../../../src/contract/failure.ts';
 import { Secret } from '../../../src/contract/secret.ts';
 import type { Connection } from '../../../src/session/login/connection.ts';
-import {
-  accessExperiment,
-  type ExperimentAccessOptions,
-} from '../../../src/session/login/experiment-access.ts';
+import { type ExperimentOptions, Experiments } from '../../../src/session/login/experiment-access.ts';
 import type { PortalTokens } from '../../../src/session/login/login-tokens.ts';
 import type { Placeholders } from '../../../src/session/login/token-source.ts';
 import { claimsOf, IDS, makeKey, makeToken, NOW } from '../../fixtures/tokens.ts';
@@ -20,7 +17,7 @@ const tokenOf = (sub: string, name: string) => makeToken(key, claimsOf('experime
 /** A portal with these experiments, and the requests that it got. */
 function portalWith(names: Readonly<Record<string, string>>) {
   const asked: string[] = [];
-  const portal: ExperimentAccessOptions['portal'] = {
+  const portal: ExperimentOptions['portal'] = {
     async projects() {
       asked.push('projects');
       return [{ id: OTHER_PROJECT, name: 'other', role: 'lead', expires_at: '' } as never];
@@ -54,7 +51,8 @@ const given = {
 } as const;
 
 /** What differs from a profile that names no experiment, and a connection that gives no token. */
-type Changes = Omit<Partial<ExperimentAccessOptions>, 'profile' | 'connection'> & {
+type Changes = Omit<Partial<ExperimentOptions>, 'profile' | 'connection'> & {
+  wanted?: string;
   preferred?: string;
   given?: Connection['experimentToken'];
   tokenFrom?: Connection['experimentTokenFrom'];
@@ -64,11 +62,11 @@ type Changes = Omit<Partial<ExperimentAccessOptions>, 'profile' | 'connection'> 
 };
 
 async function access(
-  { preferred, given, tokenFrom, kept, places, ...changes }: Changes,
+  { preferred, given, tokenFrom, kept, places, wanted, ...changes }: Changes,
   names: Readonly<Record<string, string>> = { [ONE]: 'one', [TWO]: 'two' },
 ) {
   const { portal, asked } = portalWith(names);
-  const { token, ...found } = await accessExperiment({
+  const { token, ...found } = await new Experiments({
     portal,
     profile: {
       experiment: preferred,
@@ -78,7 +76,7 @@ async function access(
     connection: { experimentToken: given, experimentTokenFrom: tokenFrom, portalTokens: kept },
     now: () => NOW,
     ...changes,
-  });
+  }).access(wanted);
   return { ...found, token: token.reveal(), asked };
 }
 

@@ -34,6 +34,7 @@ function attempt(key: string, changes: Partial<LedgerEntry> = {}): LedgerEntry {
     askedAt: NOW,
     beganAt: changes.askedAt ?? NOW,
     pending: null,
+    typedTimes: undefined,
     requested: REQUESTED,
     outcome: 'unknown',
     id: undefined,

@@ -123,16 +123,16 @@ describe.each([
   ])('%s', async (_name, steps, entries) => {
     const ledger = await open(pathOf());
     for (const step of steps) await step(ledger);
-    expect(await ledger.entries(IDS.experiment)).toEqual(entries);
-    expect(await ledger.all()).toEqual(entries);
+    expect(await ledger.entries({ experiment: IDS.experiment })).toEqual(entries);
+    expect(await ledger.entries()).toEqual(entries);
   });
 
   test('a token stays when an answer has no token, and is replaced when it has one', async () => {
     const ledger = await open(pathOf());
     for (const step of [begin, booked, observed]) await step(ledger);
-    expect(await ledger.find(NAME)).toMatchObject({ token: 'token', reservation: CHANGED });
+    expect(await ledger.entries(NAME)).toMatchObject([{ token: 'token', reservation: CHANGED }]);
     await ledger.observed({ reservation: RESERVATION, token: 'newer' });
-    expect(await ledger.find(NAME)).toMatchObject({ token: 'newer', reservation: RESERVATION });
+    expect(await ledger.entries(NAME)).toMatchObject([{ token: 'newer', reservation: RESERVATION }]);
   });
 
   test('one reservation is one entry, with the key that returned it last', async () => {
@@ -140,7 +140,9 @@ describe.each([
     for (const step of [begin, booked]) await step(ledger);
     await ledger.begin(CREATE, OTHER, NOW + 1);
     await ledger.booked(OTHER, { reservation: RESERVATION, token: 'again' });
-    expect(await ledger.all()).toMatchObject([{ key: 'other', id: ID, outcome: 'booked', token: 'again' }]);
+    expect(await ledger.entries()).toMatchObject([
+      { key: 'other', id: ID, outcome: 'booked', token: 'again' },
+    ]);
   });
 
   test('an id stays with its first key', async () => {
@@ -148,7 +150,10 @@ describe.each([
     for (const step of [begin, booked]) await step(ledger);
     await ledger.begin(CREATE, OTHER, NOW + 1);
     await ledger.named(OTHER, ID);
-    expect(await ledger.all()).toEqual([BOOKED, { ...SENT, ...OTHER, askedAt: NOW + 1, beganAt: NOW + 1 }]);
+    expect(await ledger.entries()).toEqual([
+      BOOKED,
+      { ...SENT, ...OTHER, askedAt: NOW + 1, beganAt: NOW + 1 },
+    ]);
   });
 
   test('find reads one key of one experiment, and entries one experiment, oldest first', async () => {
@@ -157,11 +162,13 @@ describe.each([
     await ledger.begin(CREATE, { ...NAME, key: 'b' }, NOW);
     await ledger.begin(CREATE, { ...NAME, key: 'a' }, NOW);
     await ledger.begin({ action: 'create', request: CHANGE }, { experiment: 'elsewhere', key: 'a' }, NOW);
-    const keys = (await ledger.entries(IDS.experiment)).map(({ key }) => key);
+    const keys = (await ledger.entries({ experiment: IDS.experiment })).map(({ key }) => key);
     expect(keys).toEqual(['a', 'b', 'late']);
-    expect(await ledger.find({ experiment: 'elsewhere', key: 'a' })).toMatchObject({ requested: CHANGE });
-    expect(await ledger.find({ experiment: 'elsewhere', key: 'b' })).toBeUndefined();
-    expect(await ledger.all()).toHaveLength(4);
+    expect(await ledger.entries({ experiment: 'elsewhere', key: 'a' })).toMatchObject([
+      { requested: CHANGE },
+    ]);
+    expect(await ledger.entries({ experiment: 'elsewhere', key: 'b' })).toEqual([]);
+    expect(await ledger.entries()).toHaveLength(4);
   });
 });
 
@@ -192,7 +199,7 @@ describe('killed between two commits', () => {
     await killedAfter(database, commits)
       .booked(OTHER, answer)
       .catch(() => undefined);
-    expect((await ledger.all()).filter(({ id }) => id === ID)).toHaveLength(1);
+    expect((await ledger.entries()).filter(({ id }) => id === ID)).toHaveLength(1);
   });
 });
 
@@ -209,11 +216,11 @@ describe('past reservations', () => {
   ])('%s', async (_name, steps, now, isCurrent) => {
     const ledger = await open(':memory:');
     for (const step of steps) await step(ledger);
-    const whole = await ledger.all();
+    const whole = await ledger.entries();
     expect(whole).toHaveLength(1);
-    expect(await ledger.all(now)).toEqual(isCurrent ? whole : []);
-    expect(await ledger.entries(IDS.experiment, now)).toEqual(isCurrent ? whole : []);
-    expect(await ledger.entries('elsewhere', now)).toEqual([]);
+    expect(await ledger.entries({ now })).toEqual(isCurrent ? whole : []);
+    expect(await ledger.entries({ experiment: IDS.experiment, now })).toEqual(isCurrent ? whole : []);
+    expect(await ledger.entries({ experiment: 'elsewhere', now })).toEqual([]);
   });
 
   test('about reads one reservation, also a past one', async () => {
@@ -229,10 +236,10 @@ describe('two ledgers on one file', () => {
     const file = newFile();
     const [one, other] = [await open(file), await open(file)];
     await begin(one);
-    expect(await other.all()).toEqual([SENT]);
+    expect(await other.entries()).toEqual([SENT]);
     await booked(other);
-    expect(await one.find(NAME)).toEqual(BOOKED);
-    expect(await (await open(file)).all()).toEqual([BOOKED]);
+    expect(await one.entries(NAME)).toEqual([BOOKED]);
+    expect(await (await open(file)).entries()).toEqual([BOOKED]);
   });
 
   test('both write at once, and nothing is lost', async () => {
@@ -240,7 +247,7 @@ describe('two ledgers on one file', () => {
     const ledgers = await Promise.all([1, 2, 3].map(() => open(file)));
     const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
     await Promise.all(keys.map((key, index) => ledgers[index % 3]?.begin(CREATE, { ...NAME, key }, NOW)));
-    const kept = await ledgers[0]?.all();
+    const kept = await ledgers[0]?.entries();
     expect(kept?.map(({ key }) => key)).toEqual(keys.toSorted());
   });
 
@@ -248,9 +255,9 @@ describe('two ledgers on one file', () => {
     const file = newFile();
     const [one, other] = [await open(file), await open(file, 'https://other.example.org')];
     for (const step of [begin, booked]) await step(one);
-    expect(await other.all()).toEqual([]);
+    expect(await other.entries()).toEqual([]);
     for (const step of [begin, booked, remove, deleted]) await step(other);
-    expect(await one.all()).toEqual([BOOKED]);
+    expect(await one.entries()).toEqual([BOOKED]);
   });
 });
 
@@ -269,6 +276,6 @@ describe('a file that another program has changed', () => {
     const beside = new DatabaseSync(file);
     beside.exec(`UPDATE attempt SET ${column} = ${value}`);
     beside.close();
-    expect(await failureOf(() => ledger.all())).toMatchObject({ code: 'state_unusable' });
+    expect(await failureOf(() => ledger.entries())).toMatchObject({ code: 'state_unusable' });
   });
 });

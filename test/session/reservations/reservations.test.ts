@@ -150,7 +150,7 @@ async function scene({ list, key }: Abilities = ALL) {
     },
     /** The ledger, in short. */
     outcomes: async () =>
-      (await ledger.all()).map(({ key: name, asked, outcome, id }) =>
+      (await ledger.entries()).map(({ key: name, asked, outcome, id }) =>
         [name, asked, outcome, id === undefined ? 'no id' : 'id'].join(' '),
       ),
     /** Moves every clock. */
