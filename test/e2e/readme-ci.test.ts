@@ -308,6 +308,57 @@ test('every job of the page is run here', () => {
   expect(blocks('yaml')).toHaveLength(4);
 });
 
+describe('the token of a job', () => {
+  const on = (env: Readonly<Record<string, string>>, changes = {}) =>
+    newClient({ ...variables, ...env, ...changes });
+
+  test('is had once for many commands, is no login, and opens its experiment alone', async () => {
+    const { env, asked } = github.runner();
+    const job = on(env);
+    expect(await job.result('status')).toMatchObject({
+      name: 'lead',
+      roles: [{ kind: 'experiment', name: 'demo' }],
+      tokens: [{ kind: 'user', source: 'environment' }],
+    });
+    const refused = reportOf(await job.command('user', 'sessions', '--json'));
+    expect(refused).toMatchObject({ exitCode: 5, code: 'scope_missing', fix: null });
+    expect(refused.message).toMatch(/^Your token is for experiment exp_\S+ alone/);
+    expect(asked).toEqual([variables['SLICES_CONN_AUTH_URL']]);
+    expect(job.logins).toEqual([]);
+    const { token } = await person.result('user', 'token');
+    await on(github.runner().env, { SLICES_CONN_USER_TOKEN: String(token) }).result('list');
+    expect(asked).toHaveLength(1);
+  });
+
+  test('row 161: the secret of a runner is not sent over plain http', async () => {
+    const address = 'http://ci.example.org/runner?api-version=2.0';
+    const job = on(github.runner().env, { ACTIONS_ID_TOKEN_REQUEST_URL: address });
+    const refused = reportOf(await job.command('list', '--json'));
+    expect(refused).toMatchObject({ code: 'usage', message: expect.stringContaining('ci.example.org') });
+  });
+
+  test('is given by rules, which are listed, and removed by a part of their id', async () => {
+    const ci = ['--experiment', 'demo', 'experiment', 'ci'];
+    // What a job of GitHub is told to have is in test/cli/directory/ci-rules.test.ts.
+    const again = ['--gitlab', 'lab/net/measure', '--ref', 'main', '--environment', 'lab'];
+    expect((await person.command(...ci, 'add', ...again)).stdout).toContain(
+      `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${variables['SLICES_CONN_AUTH_URL']} } }\n`,
+    );
+    const Rules = v.object({ items: v.array(v.looseObject({ id: v.string() })) });
+    const { items } = v.parse(Rules, await person.result(...ci, 'list'));
+    const { id = '' } = items.find(({ environment }) => environment === 'lab') ?? {};
+    const table = (await person.command(...ci, 'list')).stdout;
+    expect(table).toMatch(
+      new RegExp(`^${id} +lab/net/measure on branch main in environment lab +lead `, 'm'),
+    );
+    expect(table).toMatch(/ octo\/measure on refs\/heads\/main +lead /);
+    const removed = { items: [{ id, removed: true }] };
+    expect(await person.result(...ci, 'remove', id.slice(0, 8))).toEqual(removed);
+    const gone = reportOf(await person.command(...ci, 'remove', id, '--json'));
+    expect(gone).toMatchObject({ exitCode: 3, code: 'not_found' });
+  });
+});
+
 withJq('the examples with jq', () => {
   test('print what they say, with the token of login --ci', async () => {
     const { refresh_token } = await person.result('login', '--ci');
