@@ -12,6 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
+import { answer, refresh } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { startCommand } from '../fixtures/program.ts';
 import { reportOf } from './command.ts';
@@ -29,14 +30,8 @@ import {
 } from './served.ts';
 
 const PENDING: Reply = { status: 400, json: { error: 'authorization_pending' } };
-const TOKENS: Reply = {
-  json: {
-    access_token: 'canary',
-    token_type: 'Bearer',
-    expires_in: 3600,
-    refresh_token: 'refresh-canary',
-  },
-};
+const token = { access_token: 'canary', token_type: 'Bearer', expires_in: 3600 };
+const TOKENS: Reply = { json: { ...token, refresh_token: 'refresh-canary' } };
 
 /**
  * An identity provider, a portal and a connectivity service in one, of which the last two know nothing.
@@ -95,27 +90,14 @@ describe('login, status, logout', () => {
     expect(stderr).not.toContain('eyJ');
     expect(stdout).not.toContain('eyJ');
     const { base_url, portal_url, auth_url } = served.addresses;
+    const sub = expect.stringMatching(/^user_127\.0\.0\.1_/);
+    const expires_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const known = { id: expect.any(String), expires_at: expect.any(String) };
     expect(JSON.parse(stdout)).toEqual({
-      profile: 'local',
-      addresses: { base_url, portal_url, auth_url },
-      sub: expect.stringMatching(/^user_127\.0\.0\.1_/),
-      name: 'lead',
-      roles: ['project', 'experiment'].map((kind) => ({
-        kind,
-        id: expect.any(String),
-        name: 'demo',
-        role: 'lead',
-        expires_at: expect.any(String),
-      })),
-      experiment: { id: expect.any(String), name: 'demo', from: 'only', where: 'the only active one' },
-      tokens: [
-        {
-          kind: 'user',
-          source: 'login',
-          sub: expect.stringMatching(/^user_127\.0\.0\.1_/),
-          expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        },
-      ],
+      ...{ profile: 'local', addresses: { base_url, portal_url, auth_url }, sub, name: 'lead' },
+      roles: ['project', 'experiment'].map((kind) => ({ ...{ kind, name: 'demo', role: 'lead' }, ...known })),
+      experiment: { id: known.id, name: 'demo', from: 'only', where: 'the only active one' },
+      tokens: [{ kind: 'user', source: 'login', sub, expires_at }],
     });
     expect(exitCode).toBe(0);
     expect(await client.command('status', '--json')).toEqual({ exitCode: 0, stdout, stderr: '' });
@@ -137,16 +119,7 @@ describe('login, status, logout', () => {
       headers: { authorization: `Bearer ${accessToken}` },
     });
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('was ended')]);
-    const refreshed = await fetch(`${served.addresses.auth_url}/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'refresh_token',
-        refresh_token: refreshToken,
-        client_id: served.addresses.client_id,
-      }),
-    });
-    expect(refreshed.status).toBe(400);
-    expect(await refreshed.json()).toMatchObject({ error: 'invalid_grant' });
+    expect(answer(await refresh(served, refreshToken))).toBe('400 invalid_grant');
     expect(client.logins).toEqual([]);
     expect(await client.command('status')).toMatchObject({ exitCode: 4 });
     const again = { exitCode: 0, stderr: 'You were not logged in.\n', stdout: '' };
@@ -229,10 +202,8 @@ describe('rows 16, 17: where the login is kept', () => {
     rmSync(lock);
     symlinkSync(elsewhere, lock);
     expect(await client.command('login', '--json')).toMatchObject({ exitCode: 2 });
-    expect([readFileSync(elsewhere, 'utf8'), readFileSync(client.credentials, 'utf8')]).toEqual([
-      'mine',
-      kept,
-    ]);
+    const now = [elsewhere, client.credentials].map((path) => readFileSync(path, 'utf8'));
+    expect(now).toEqual(['mine', kept]);
   });
 
   test('row 15: a draft that a killed process left is ignored, and logout leaves no token, in it neither', async () => {
@@ -283,8 +254,7 @@ describe('row 3: a token goes to the services that it was obtained for, and nowh
 test('row 5: plain http beyond loopback: nothing arrives, and with insecure everything does, a login with its scope included', async () => {
   // This machine, by an address outside loopback.
   const beyond = (url: string): string => url.replace('127.0.0.1', '0.0.0.0');
-  const token = { json: { access_token: 'opaque', token_type: 'Bearer', expires_in: 600 } };
-  const provider = await record(({ path }, url) => providerReply(path, beyond(url)) ?? token);
+  const provider = await record(({ path }, url) => providerReply(path, beyond(url)) ?? { json: token });
   const plain = beyond(provider.url);
   const client = newClient({});
   const addresses = [`baseUrl=${plain}`, `portalUrl=${plain}/portal`, `authUrl=${plain}/auth`];

@@ -49,11 +49,8 @@ describe('slices-conn as a sub-command of the official client', () => {
   });
 
   test('slices conn --version is the one line', () => {
-    expect(slices(['conn', '--version'])).toEqual({
-      exitCode: 0,
-      stdout: `v${manifest.version}\n`,
-      stderr: '',
-    });
+    const answered = { exitCode: 0, stdout: `v${manifest.version}\n`, stderr: '' };
+    expect(slices(['conn', '--version'])).toEqual(answered);
   });
 
   test('arguments with blanks arrive as they were given, and a failure keeps its exit code', () => {
