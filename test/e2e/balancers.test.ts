@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -96,12 +96,7 @@ ${site}}`,
 ];
 
 function isInstalled(name: string): boolean {
-  try {
-    execFileSync('sh', ['-c', `command -v ${name}`], { env: { PATH: SYSTEM_PATH }, stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+  return spawnSync('sh', ['-c', `command -v ${name}`], { env: { PATH: SYSTEM_PATH } }).status === 0;
 }
 
 function exampleOf({ begins }: Balancer): string {
@@ -205,15 +200,13 @@ function load(port: number, headers: Record<string, string>) {
     }
   };
   const workers = Promise.all([worker(), worker()]);
-  return {
-    /** Once it was enough, however long that takes. */
-    async stop() {
-      await vi.waitUntil(() => requests > ENOUGH, PATIENCE);
-      stopping = true;
-      await workers;
-      agent.destroy();
-      return { lost };
-    },
+  /** Stops once it was enough, however long that takes. @returns the requests that were not answered as they should */
+  return async (): Promise<string[]> => {
+    await vi.waitUntil(() => requests > ENOUGH, PATIENCE);
+    stopping = true;
+    await workers;
+    agent.destroy();
+    return lost;
   };
 }
 
@@ -239,10 +232,10 @@ test.skipIf(installed.length === 0)(
         const port = await startBalancer(balancer, ports);
         const stream = await eventsThrough(port, headers);
         await stream.saw('event: cursor');
-        const loaded = load(port, headers);
+        const stop = load(port, headers);
         await stream.saw('event: reservation');
         stream.close();
-        return { name: balancer.name, load: loaded, isAtOnce: stream.isAtOnce() };
+        return { name: balancer.name, stop, isAtOnce: stream.isAtOnce() };
       }),
     );
     for (const [index, { process }] of replicas.entries()) {
@@ -251,9 +244,8 @@ test.skipIf(installed.length === 0)(
       await replica(ports[index] ?? 0);
       await sleep(SEEN);
     }
-    const results = await Promise.all(
-      loads.map(async ({ name, isAtOnce, load: one }) => ({ name, isAtOnce, ...(await one.stop()) })),
-    );
+    const stopped = loads.map(async ({ stop, ...told }) => ({ ...told, lost: await stop() }));
+    const results = await Promise.all(stopped);
     expect(results).toEqual(installed.map(({ name }) => ({ name, isAtOnce: true, lost: [] })));
   },
 );

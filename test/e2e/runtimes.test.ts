@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseSync } from 'oxc-parser';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import type { Ended } from './command.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+import { type Ended, reportOf } from './command.ts';
 import { LAUNCHER } from './served.ts';
 
 const lib = new URL('../../dist/lib/', import.meta.url);
@@ -38,6 +40,20 @@ describe('the launcher', () => {
       ...{ visible_aliases: [], hidden_aliases: [] },
     });
     expect([exitCode, stderr]).toEqual([0, '']);
+  });
+
+  test('runs as the official client runs it: as npm installs it, a link on a PATH with blanks', () => {
+    const bin = join(temporaryFolder(), 'a folder of programs');
+    mkdirSync(bin);
+    // Its first line looks for node on the PATH.
+    symlinkSync(LAUNCHER, join(bin, 'slices-conn'));
+    symlinkSync(process.execPath, join(bin, 'node'));
+    const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: bin };
+    const run = (...args: string[]) => spawnSync('slices-conn', args, { env, cwd: bin, encoding: 'utf8' });
+    expect(run('--version')).toMatchObject({ status: 0, stdout: `v${manifest.version}\n`, stderr: '' });
+    const refused = run('--offline', '--json', 'verify', 'a link.jwt');
+    const report = reportOf({ ...refused, exitCode: refused.status });
+    expect(report).toMatchObject({ exitCode: 2, message: "The file a link.jwt can't be read." });
   });
 
   test('says in one line that it does not run on Deno', () => {
