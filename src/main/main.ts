@@ -1,3 +1,4 @@
+import { readlinkSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { join, resolve } from 'node:path';
 import { COMPLETE } from '../cli/completion/scripts.ts';
@@ -9,7 +10,6 @@ import { readInstalled } from '../installed-files.ts';
 import { SERVER_OPTIONS } from '../operate/options.ts';
 import { foldersFor, type Variables } from '../session/profiles/folders.ts';
 import { OFFLINE } from '../session/profiles/profile-keys.ts';
-import { clock } from './clock.ts';
 import { filesOn } from './files.ts';
 import { onStop, stopAtFailedOutput, stopAtSignals, stopSignal, terminal } from './terminal.ts';
 
@@ -33,11 +33,12 @@ export async function main(args: readonly string[], version: string, executable?
   stopAtSignals();
   stopAtFailedOutput();
   const { env } = process;
+  const clock = { now: Date.now, sleep, localZone };
   const exitCode = await run(
     args,
     surroundings({
       ...{ version, executable, variables: env, home: homeFolder(), ownsProcess: true },
-      ...{ clock: clock(env), terminal: terminal(env), processes: processes(env) },
+      ...{ clock, terminal: terminal(env), processes: processes(env) },
     }),
   );
   // The shell waits: a request that is still under way is abandoned.
@@ -101,6 +102,28 @@ export function surroundings(machine: Machine): Surroundings {
       },
     },
   };
+}
+
+async function sleep(milliseconds: number, signal?: AbortSignal): Promise<void> {
+  const { setTimeout } = await import('node:timers/promises');
+  await setTimeout(milliseconds, undefined, { signal });
+}
+
+/**
+ * The zone of `/etc/localtime`; `UTC` where it is not known. JavaScript itself is asked last: its own search
+ * for the zone takes half as long as Node to start.
+ */
+function localZone(): string {
+  try {
+    const [, linked] = /\/zoneinfo\/(?:posix\/|right\/)?(.+)$/.exec(readlinkSync('/etc/localtime')) ?? [];
+    if (linked !== undefined) return linked;
+  } catch {
+    // It is no link.
+  }
+  // With TZ set, JavaScript's own answer is about TZ.
+  if (process.env['TZ'] !== undefined) return 'UTC';
+  const { timeZone } = Intl.DateTimeFormat().resolvedOptions() as Partial<Intl.ResolvedDateTimeFormatOptions>;
+  return timeZone === undefined || timeZone === 'Etc/Unknown' ? 'UTC' : timeZone;
 }
 
 /** This process, and those that it starts. Their code is loaded when one is needed. */
