@@ -13,8 +13,8 @@ import { OFFLINE } from '../session/profiles/profile-keys.ts';
 import { filesOn } from './files.ts';
 import { onStop, stopAtFailedOutput, stopAtSignals, stopSignal, terminal } from './terminal.ts';
 
-/** The parts of the surroundings that this process has otherwise than a test, which runs many commands in one process. */
-export interface Machine
+/** The parts of the surroundings that a test has otherwise, since it runs many commands in one process. */
+interface Host
   extends Pick<Surroundings, 'clock' | 'terminal' | 'processes'>,
     Pick<Environment, 'version' | 'executable' | 'variables' | 'home'> {
   /** Whether the process does nothing but one command: its server may change it, and reloads at SIGHUP. */
@@ -47,8 +47,8 @@ export async function main(args: readonly string[], version: string, executable?
 }
 
 /** The surroundings of commands on a machine, with its files and its network. */
-export function surroundings(machine: Machine): Surroundings {
-  const { version, executable, variables, home, clock, terminal, processes, ownsProcess } = machine;
+export function surroundings(host: Host): Surroundings {
+  const { version, executable, variables, home, clock, terminal, processes, ownsProcess } = host;
   const folders = foldersFor(variables, home);
   const env: Environment = {
     ...{ version, executable, variables, folders, home },
