@@ -280,6 +280,10 @@ async function signatureOf(token: string, keys: KeySet, options: JWTVerifyOption
     signed.key = other;
   }
   if (!signed) throw new TokenError('key_unknown', 'The token names no key (kid).');
+  const { modulusLength: bits }: { name: string; modulusLength?: number } = signed.key.algorithm;
+  // OpenSSL takes one of RSA-PSS without the zero bytes at its start too (RFC 8017 §8.1.2).
+  if (bits !== undefined && token.length - token.lastIndexOf('.') - 1 !== Math.ceil(bits / 6))
+    throw new errors.JWSSignatureVerificationFailed();
   return signed;
 }
 

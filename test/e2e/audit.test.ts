@@ -58,31 +58,17 @@ test('beside a server each decision says who, what and when, and why not or why'
   const tags = { site1_s_tag: site2s, site1_c_tag: site2c, site2_s_tag: site1s, site2_c_tag: site1c };
   const common = { link: 'be-gent1~pl-poznan1', by: user, experiment: first.experiment_id };
   const held = { ...common, accepted: true, reservation: first.id, tags, why: null };
+  const why = `bandwidth: 1 of ${capacity} Mbps free`;
+  const refused = { accepted: false, reservation: null, tags: null, why };
+  const ofOther = { accepted: true, reservation: other.id, experiment: other.experiment_id };
   const { start_date, end_date } = first;
   expect(items).toMatchObject([
     { ...held, action: 'create', version: 1, bandwidth: capacity - 1, start_date, end_date },
-    {
-      ...common,
-      action: 'create',
-      version: 1,
-      bandwidth: 2,
-      accepted: false,
-      reservation: null,
-      tags: null,
-      why: `bandwidth: 1 of ${capacity} Mbps free`,
-    },
+    { ...common, ...refused, action: 'create', version: 1, bandwidth: 2 },
     { ...held, action: 'update', version: 2, bandwidth: 1000, start_date, end_date },
     { ...held, action: 'delete', version: 3, bandwidth: 1000, start_date, end_date },
-    { action: 'create', by: user, accepted: true, reservation: other.id, link: 'be-gent1~fr-lille' },
-    {
-      action: 'delete',
-      by: named,
-      name: 'viewer',
-      accepted: true,
-      reservation: other.id,
-      experiment: other.experiment_id,
-      why: 'its job died',
-    },
+    { ...ofOther, action: 'create', by: user, link: 'be-gent1~fr-lille' },
+    { ...ofOther, action: 'delete', by: named, name: 'viewer', why: 'its job died' },
   ]);
   const times = items.map(({ at }) => Date.parse(at));
   expect(times).toEqual(times.toSorted((a, b) => a - b));
@@ -107,8 +93,5 @@ test('beside a server each decision says who, what and when, and why not or why'
   expect(new Set(ofFar.items.map(({ action }) => action))).toEqual(new Set(['create', 'delete']));
   const ends = { reservation: far.id, reservation_name: 'far', site1: 'gr-uth', site2: 'be-gent1' };
   for (const item of ofFar.items) expect(item).toMatchObject(ends);
-  const table = await run(['serve', 'audit', ...place, '--reservation', 'far', '--limit', '1']);
-  expect(table.stderr).toContain('--limit 10');
-  expect(table.stdout).toMatch(/^WHEN \(UTC\) +WHAT +OUTCOME .*\n.*, of be-gent1 – gr-uth/);
   await server.stop();
 });

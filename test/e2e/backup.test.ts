@@ -40,8 +40,7 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const clients = Promise.all(load);
   // Their failure is told below, unless something else fails first.
   clients.catch(() => undefined);
-  const until = (count: number) =>
-    vi.waitUntil(() => acknowledged.length >= count, { timeout: PATIENCE, interval: 10 });
+  const until = (count: number) => vi.waitUntil(() => acknowledged.length >= count, PATIENCE);
 
   await until(40);
   const before = [...acknowledged];
@@ -66,10 +65,10 @@ test('a copy that is made under load holds every reservation that was acknowledg
   const port = await freePort();
   const again = await serveHere('--port', String(port), '--base-url', server.base, '--data', restored);
   // The tokens of before are good: the signing keys came along.
-  for (const id of before) {
-    expect((await send(again, 'GET', addressOf('readReservation', id), { headers })).status).toBe(200);
-  }
-  expect((await send(again, 'GET', addressOf('readReservation', last), { headers })).status).toBe(404);
+  const statusOf = async (id: string) =>
+    (await send(again, 'GET', addressOf('readReservation', id), { headers })).status;
+  for (const id of before) expect(await statusOf(id)).toBe(200);
+  expect(await statusOf(last)).toBe(404);
   expect((await book(again, headers)).status).toBe(201);
   expect((await again.stop()).exitCode).toBe(0);
 

@@ -34,8 +34,8 @@ export const ACTION = new URL('../../src/packaging/action/', import.meta.url);
 const ACTION_USED = /^[\w-]+\/[\w-]+\/src\/packaging\/action@\w+$/;
 
 const Action = v.object({
-  inputs: v.record(v.string(), v.strictObject({ description: v.string(), required: v.optional(v.string()) })),
-  outputs: v.record(v.string(), v.object({ description: v.string() })),
+  inputs: v.record(v.string(), v.object({ required: v.optional(v.string()) })),
+  outputs: v.record(v.string(), v.unknown()),
   runs: v.strictObject({ using: v.literal('node24'), main: v.string(), post: v.string() }),
 });
 
@@ -75,24 +75,15 @@ export interface JobRun {
 const readYaml = (text: string): unknown => parse(text, { schema: 'failsafe' });
 
 const Text = v.record(v.string(), v.string());
-const Workflow = v.strictObject({
-  name: v.string(),
-  on: v.literal('workflow_dispatch'),
+const Workflow = v.object({
   permissions: v.strictObject({ 'id-token': v.literal('write'), contents: v.literal('read') }),
   jobs: v.strictObject({
-    measure: v.strictObject({
-      'runs-on': v.literal('ubuntu-latest'),
-      'timeout-minutes': v.string(),
+    measure: v.object({
       env: Text,
       steps: v.array(
         v.union([
           v.strictObject({ uses: v.string(), with: v.optional(Text) }),
-          v.strictObject({
-            name: v.optional(v.string()),
-            if: v.optional(v.literal('always()')),
-            env: v.optional(Text, {}),
-            run: v.string(),
-          }),
+          v.object({ if: v.optional(v.literal('always()')), env: v.optional(Text, {}), run: v.string() }),
         ]),
       ),
     }),
@@ -137,14 +128,11 @@ function evaluated(value: string, contexts: Readonly<Record<string, Variables>>)
   });
 }
 
-const Pipeline = v.strictObject({
-  measure: v.strictObject({
-    image: v.literal('node:24'),
-    timeout: v.string(),
+const Script = v.array(v.string());
+const Pipeline = v.object({
+  measure: v.object({
     id_tokens: v.record(v.string(), v.strictObject({ aud: v.string() })),
-    before_script: v.array(v.string()),
-    script: v.array(v.string()),
-    after_script: v.array(v.string()),
+    ...{ before_script: Script, script: Script, after_script: Script },
   }),
 });
 
@@ -203,51 +191,41 @@ export async function runJob(
   const result: JobRun = { exitCode: 0, released: '', log: '' };
   /** Groups of processes whose leader was cancelled. */
   const left: number[] = [];
-  for (const step of steps) {
-    if (result.exitCode !== 0 && !step.always) continue;
-    const [program = '', ...args] = step.command;
+  for (const { command, always, env: own } of steps) {
+    if (result.exitCode !== 0 && !always) continue;
+    const [program = '', ...args] = command;
     const state = Object.entries(told('GITHUB_STATE')).map(([name, value]) => [`STATE_${name}`, value]);
-    const folders = readFileSync(files['GITHUB_PATH'] ?? '', 'utf8')
-      .split('\n')
-      .filter(Boolean);
+    const added = readFileSync(files['GITHUB_PATH'] ?? '', 'utf8');
     const child = spawn(program, args, {
       cwd: folder,
       env: {
-        ...env,
-        ...files,
-        RUNNER_TEMP: temporary,
-        PATH: [...folders, env['PATH']].join(delimiter),
-        ...told('GITHUB_ENV'),
-        ...Object.fromEntries(state),
-        ...step.env,
+        ...{ ...env, ...files, RUNNER_TEMP: temporary },
+        PATH: [...added.split('\n').filter(Boolean), env['PATH']].join(delimiter),
+        ...{ ...told('GITHUB_ENV'), ...Object.fromEntries(state), ...own },
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
-      timeout: PATIENCE,
-      detached: true,
+      ...{ stdio: ['ignore', 'pipe', 'pipe'], timeout: PATIENCE, detached: true },
     });
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      result.log += text;
-    });
-    child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      result.log += text;
-      if (step.always) result.released += text;
-    });
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        result.log += text;
+        if (always && stream === child.stdout) result.released += text;
+      });
+    }
     const [ended, closed] = [once(child, 'exit'), once(child, 'close')];
-    if (cancelled !== undefined && !step.always) {
+    if (cancelled !== undefined && !always) {
       const isNow = () => told('GITHUB_STATE')[cancelled] !== undefined;
       await vi.waitUntil(() => isNow() || child.exitCode !== null, PATIENCE);
+      if (child.exitCode === null) {
+        child.kill('SIGINT');
+        const [code, signal] = await ended;
+        // Some end by it, and some after it.
+        expect(signal === 'SIGINT' ? 130 : code).toBe(130);
+        result.exitCode = 130;
+        left.push(child.pid ?? 0);
+        continue;
+      }
     }
-    if (cancelled !== undefined && !step.always && child.exitCode === null) {
-      child.kill('SIGINT');
-      const [code, signal] = await ended;
-      // Some end by it, and some after it.
-      expect(signal === 'SIGINT' ? 130 : code).toBe(130);
-      result.exitCode = 130;
-      left.push(child.pid ?? 0);
-      continue;
-    }
-    await closed;
-    const [status] = await ended;
+    const [status] = await closed;
     if (result.exitCode === 0) result.exitCode = status;
   }
   for (const group of left) await vi.waitUntil(() => !isAlive(-group), PATIENCE);

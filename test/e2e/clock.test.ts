@@ -42,6 +42,11 @@ const booked = ({ stdout }: Ended) => {
   const { start_date, end_date } = reservationIn(JSON.parse(stdout));
   return { start: Date.parse(start_date), end: Date.parse(end_date) };
 };
+/** That an instant lies so far after a command that began at `sent` and has just ended, by the right clock to some seconds. */
+function expectAfter(sent: number, far: number, instant: number): void {
+  expect(instant).toBeGreaterThan(sent + far - 10 * SECOND);
+  expect(instant).toBeLessThan(Date.now() + far + 10 * SECOND);
+}
 /** The reservations that there are. */
 const count = async (): Promise<unknown> => {
   const { items } = await person.result('list');
@@ -72,7 +77,7 @@ describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) =>
       const warning =
         /warning: Your clock is .* (?:behind|ahead of) the service's\. The service's time counts\.\n/;
       for (const [times, lead, rest] of [
-        [['--start-now', '--for', '2h'], 0, 7 * SECOND],
+        [['--start-now', '--for', '2h'], 0, 5 * SECOND],
         [['--start', '+2h', '--for', '2h'], 2 * HOUR, 0],
         [['--start', '+2h', '--end', '+4h'], 2 * HOUR, 0],
       ] as const) {
@@ -80,14 +85,14 @@ describe.each(WAYS)('a clock of the person that is wrong, with %s', (_, book) =>
         const ended = await book(clock, ...times);
         expect([ended.exitCode, ended.stderr]).toEqual([0, expect.stringMatching(warning)]);
         const { start, end } = booked(ended);
-        expect(Math.abs(start - sent - lead)).toBeLessThan(30 * SECOND);
-        expect(end - start).toBeGreaterThanOrEqual(2 * HOUR);
-        expect(end - start).toBeLessThanOrEqual(2 * HOUR + rest);
+        expectAfter(sent, lead, start);
+        expectAfter(sent, lead + 2 * HOUR + rest, end);
+        if (rest === 0) expect(end - start).toBe(2 * HOUR);
       }
     },
   );
 
-  test.each([-20 * SECOND, 20 * SECOND])('by %i ms: nothing is said', async (clock) => {
+  test.each([-10 * SECOND, 10 * SECOND])('by %i ms: nothing is said', async (clock) => {
     const ended = await book(clock, '--start-now', '--for', '2h');
     expect(ended.exitCode).toBe(0);
     expect(ended.stderr).not.toMatch(/clock/i);
@@ -110,41 +115,35 @@ describe('the requests of a reserve', () => {
 });
 
 describe('other commands that book or change', () => {
-  const plan = () => {
-    const file = join(person.home, 'plan.yaml');
-    writeFileSync(
-      file,
-      'version: 1\nreservations:\n  a: { sites: [be-gent1, pl-poznan1], bandwidth: 1, start: now, for: 1h }\n',
-    );
-    return file;
-  };
+  const warned = { exitCode: 0, stderr: expect.stringContaining("The service's time counts") };
+  const PLAN = 'reservations: { a: { sites: [be-gent1, pl-poznan1], bandwidth: 1, start: now, for: 1h } }';
+
+  test.each(['plan plan.yaml', 'apply plan.yaml', `run ${LINK.join(' ')} --for 1h -- true`])(
+    '%s: 2, and nothing is booked or started',
+    async (words) => {
+      writeFileSync(join(person.home, 'plan.yaml'), `version: 1\n${PLAN}\n`);
+      const refused = reportOf(await run(-HOUR, ...words.split(' ')));
+      expect(refused).toMatchObject({ exitCode: 2, message: "Your clock is 1 h behind the service's." });
+    },
+  );
+
+  test.each(['plan', 'apply'])('%s goes by the service’s time', async (command) => {
+    writeFileSync(join(person.home, 'plan.yaml'), `version: 1\n${PLAN}\n`);
+    expect(await run(10 * MINUTE, command, 'plan.yaml')).toMatchObject(warned);
+  });
 
   test('update --start +3h is three hours from the service’s now', async () => {
     const { id } = reservationIn(await person.result('reserve', ...LINK, '--start', '+5h', '--for', '1h'));
     const sent = Date.now();
     const ended = await run(10 * MINUTE, 'update', id, '--start', '+3h');
-    expect(ended).toMatchObject({
-      exitCode: 0,
-      stderr: expect.stringContaining("The service's time counts"),
-    });
-    expect(Math.abs(booked(ended).start - sent - 3 * HOUR)).toBeLessThan(30 * SECOND);
+    expect(ended).toMatchObject(warned);
+    expectAfter(sent, 3 * HOUR, booked(ended).start);
     expect(reportOf(await run(DAY, 'update', id, '--extend', '1h')).message).toMatch(/^Your clock is 1 d/);
-  });
-
-  test.each(['plan', 'apply'])('%s', async (command) => {
-    const file = plan();
-    expect(reportOf(await run(-HOUR, command, file)).message).toBe("Your clock is 1 h behind the service's.");
-    const ended = await run(10 * MINUTE, command, file);
-    expect(ended).toMatchObject({
-      exitCode: 0,
-      stderr: expect.stringContaining("The service's time counts"),
-    });
   });
 
   test('list and status say so too, and go by the service’s time', async () => {
     const clock = -HOUR;
     const { id } = reservationIn(await person.result('reserve', ...LINK, '--start-now', '--for', '1h'));
-    const warned = { exitCode: 0, stderr: expect.stringContaining("The service's time counts") };
     // A reply says in whole seconds when it was made, so what starts with a request is seen as begun a moment later.
     await vi.waitFor(async () => {
       const { stdout, ...listed } = await run(clock, 'list');
@@ -153,17 +152,6 @@ describe('other commands that book or change', () => {
       expect(item.state).toBe('active');
     }, PATIENCE);
     expect(await run(clock, 'status')).toMatchObject(warned);
-  });
-
-  test('run books nothing, and starts no command', async () => {
-    const ended = await person.run(['--json', 'run', ...LINK, '--for', '1h', '--', 'true'], {
-      env: server.env,
-      clock: -HOUR,
-    });
-    expect(reportOf(ended)).toMatchObject({
-      exitCode: 2,
-      message: "Your clock is 1 h behind the service's.",
-    });
   });
 
   test('without a login nothing is asked', async () => {

@@ -28,17 +28,7 @@ export interface Running {
 }
 
 /** A person's machine: a home folder, and the command line in it. */
-export interface Machine {
-  readonly home: string;
-  readonly config: string;
-  readonly state: string;
-  /** The database of the built-in server. */
-  readonly database: string;
-  /** Runs a command in the home folder and waits for its end. */
-  run(args: readonly string[], running?: Running): Promise<Ended>;
-  /** Runs a command with `--offline --json` that must succeed, and reads what it prints. */
-  json(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
-}
+export type Machine = ReturnType<typeof newMachine>;
 
 /** Runs a command in a home folder, with this environment and no other. */
 export type Runner = (home: string, args: readonly string[], running: Running) => Promise<Ended>;
@@ -72,24 +62,25 @@ const asNeeded: Runner = async (home, args, running) => {
  *
  * @param ownProcess whether each of its commands is a process of its own; default: only where it needs one
  */
-export function newMachine({ ownProcess = false }: Pick<Running, 'ownProcess'> = {}): Machine {
+export function newMachine({ ownProcess = false }: Pick<Running, 'ownProcess'> = {}) {
   const home = temporaryFolder();
   const [config, state] = [join(home, 'config', 'slices-conn'), join(home, 'state', 'slices-conn')];
   const folders = environmentIn(home);
-  const run: Machine['run'] = (args, running = {}) =>
+  /** Runs a command in the home folder and waits for its end. */
+  const run = (args: readonly string[], running: Running = {}): Promise<Ended> =>
     asNeeded(home, args, { ownProcess, ...running, env: { ...folders, ...running.env } });
-
+  /** Runs a command with `--json` that must succeed, and reads what it prints. */
+  const result = async (args: readonly string[], env: Running['env']) => {
+    const { exitCode, stdout, stderr } = await run(['--json', ...args], { env });
+    if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
+    return v.parse(v.record(v.string(), v.unknown()), JSON.parse(stdout));
+  };
   return {
-    home,
-    config,
-    state,
+    ...{ home, config, state, run, resultOf: result },
+    /** The database of the built-in server. */
     database: join(state, 'offline', 'reservations.sqlite'),
-    run,
-    async json(...args) {
-      const { exitCode, stdout, stderr } = await run(['--offline', '--json', ...args]);
-      if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
-      return v.parse(v.record(v.string(), v.unknown()), JSON.parse(stdout));
-    },
+    /** The same of a command with `--offline`. */
+    json: (...args: readonly string[]) => result(['--offline', ...args], {}),
   };
 }
 

@@ -1,10 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import type { CompletionShell } from '../../src/cli/completion/scripts.ts';
-import { COMPILED } from '../fixtures/compiled.ts';
+import { atEndOfFile } from '../fixtures/end-of-file.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
+import { environmentIn } from '../fixtures/program.ts';
 import { type Machine, newMachine, reservationIn } from './command.ts';
 import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
 
@@ -12,31 +13,11 @@ import { LAUNCHER, newClient, pointingAt, record } from './served.ts';
 function machineWithProgram(): Machine & { env: Record<string, string> } {
   const machine = newMachine();
   const { home } = machine;
-  mkdirSync(join(home, 'bin'));
-  writeFileSync(
-    join(home, 'bin', 'slices-conn'),
-    `#!/bin/sh\nexec '${process.execPath}' '${LAUNCHER}' "$@"\n`,
-  );
-  chmodSync(join(home, 'bin', 'slices-conn'), 0o755);
-  return {
-    ...machine,
-    env: {
-      HOME: home,
-      XDG_CONFIG_HOME: join(home, 'config'),
-      XDG_STATE_HOME: join(home, 'state'),
-      XDG_CACHE_HOME: join(home, 'cache'),
-      PATH: [join(home, 'bin'), process.env['PATH']].join(delimiter),
-      TERM: 'xterm',
-      LANG: 'C.UTF-8',
-      ...COMPILED,
-    },
-  };
-}
-
-/** A shell in a terminal of its own, typed into and read like by a person. */
-interface Typist {
-  /** Types keys at an empty prompt, and reads the line that they have come to; what was shown meanwhile beside it. */
-  type(keys: string): Promise<{ line: string; shown: string }>;
+  const program = join(home, 'bin', 'slices-conn');
+  mkdirSync(dirname(program));
+  writeFileSync(program, `#!/bin/sh\nexec '${process.execPath}' '${LAUNCHER}' "$@"\n`, { mode: 0o755 });
+  const PATH = [dirname(program), process.env['PATH']].join(delimiter);
+  return { ...machine, env: { ...environmentIn(home), PATH, TERM: 'xterm', LANG: 'C.UTF-8' } };
 }
 
 /** A set-up in which Ctrl-G prints the line that is being edited, between marks. */
@@ -51,37 +32,32 @@ zle -N show-line; bindkey '^G' show-line
 `,
 };
 
-const terminals: { kill(): void }[] = [];
-afterAll(() => {
-  for (const terminal of terminals) terminal.kill();
-});
-
-/** Starts an interactive shell with a set-up of its own, through `script`, which gives it a terminal. */
-function typist(command: string, { home, env }: { home: string; env: Record<string, string> }): Typist {
+/** Starts an interactive shell with a set-up of its own, through `script`, which gives it a terminal: for a test that types like a person. */
+function typist(command: string, { home, env }: { home: string; env: Record<string, string> }) {
   const terminal = spawn('script', ['-qec', command, '/dev/null'], { cwd: home, env });
-  terminals.push({ kill: () => void terminal.kill('SIGKILL') });
+  atEndOfFile(() => terminal.kill('SIGKILL'));
   let output = '';
   terminal.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
   });
+  const waiting = { timeout: PATIENCE, interval: 20 };
   return {
-    async type(keys) {
-      await vi.waitFor(() => expect(output).toContain('ready> '), { timeout: PATIENCE, interval: 20 });
+    /** Types keys at an empty prompt, and reads the line that they have come to; what was shown meanwhile beside it. */
+    async type(keys: string): Promise<{ line: string; shown: string }> {
+      await vi.waitFor(() => expect(output).toContain('ready> '), waiting);
       const from = output.length;
       terminal.stdin.write(`\u0015${keys}\u0007`);
-      return vi.waitFor(
-        () => {
-          // Until it shows its prompt again, the shell has given the terminal back, which would itself take Ctrl-U.
-          const found = /<<(.*)>>(?=.*ready> )/s.exec(output.slice(from));
-          if (!found) throw new Error(`exit ${terminal.exitCode}; the terminal shows: ${output}`);
-          const [marked, line = ''] = found;
-          return { line, shown: output.slice(from, output.indexOf(marked, from)) };
-        },
-        { timeout: PATIENCE, interval: 20 },
-      );
+      return vi.waitFor(() => {
+        // Until it shows its prompt again, the shell has given the terminal back, which would itself take Ctrl-U.
+        const found = /<<(.*)>>(?=.*ready> )/s.exec(output.slice(from));
+        if (!found) throw new Error(`exit ${terminal.exitCode}; the terminal shows: ${output}`);
+        const [marked, line = ''] = found;
+        return { line, shown: output.slice(from, output.indexOf(marked, from)) };
+      }, waiting);
     },
   };
 }
+type Typist = ReturnType<typeof typist>;
 
 /** Whether a program is there, and does what it is told. */
 const works = (program: string, ...args: string[]): boolean => spawnSync(program, args).status === 0;
@@ -131,11 +107,8 @@ describe.skipIf(bash.skipped)(bash.title, () => {
   let person: Typist;
   let id: string;
   beforeAll(async () => {
-    id = reservationIn(
-      await machine.json(
-        ...['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'],
-      ),
-    ).id;
+    const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+    ({ id } = reservationIn(await machine.json('reserve', ...link)));
     writeFileSync(join(machine.home, 'my link.jwt'), '');
     writeFileSync(join(machine.home, '.bashrc'), SETUP.bash);
     await machine.run(['--install-completion', 'bash']);
@@ -162,14 +135,11 @@ describe.skipIf(bash.skipped)(bash.title, () => {
   });
 
   test('a reservation by its id', async () => {
-    await atLast(async () =>
-      expect((await person.type('slices-conn --offline show con_\t')).line).toBe(
-        `slices-conn --offline show ${id} `,
-      ),
-    );
-    expect((await person.type(`slices-conn --offline delete ${id} \t`)).line).toBe(
-      `slices-conn --offline delete ${id} `,
-    );
+    const [shown, deleted] = [`slices-conn --offline show ${id} `, `slices-conn --offline delete ${id} `];
+    await atLast(async () => {
+      expect((await person.type('slices-conn --offline show con_\t')).line).toBe(shown);
+    });
+    expect((await person.type(`${deleted}\t`)).line).toBe(deleted);
   });
 
   test('row 60: a description is never more than text to the shell, however much of it is inserted', async () => {
@@ -220,10 +190,8 @@ describe.skipIf(zsh.skipped)(zsh.title, () => {
       join(folder, 'rc', '.zshrc'),
       `${SETUP.zsh}fpath=(${folder} $fpath); autoload -Uz compinit; compinit -u -D\n`,
     );
-    const other = typist('zsh -d -i', {
-      ...machine,
-      env: { ...machine.env, ZDOTDIR: join(folder, 'rc') },
-    });
+    const env = { ...machine.env, ZDOTDIR: join(folder, 'rc') };
+    const other = typist('zsh -d -i', { ...machine, env });
     expect((await other.type('slices-conn reserv\t')).line).toBe('slices-conn reserve ');
     expect((await other.type('slices-conn reserve be-g\t')).line).toBe('slices-conn reserve be-gent1 ');
   });
@@ -238,11 +206,9 @@ describe.skipIf(fish.skipped)(fish.title, () => {
 
   /** What fish offers at the end of a line, by the file that it finds by itself. */
   function offered(line: string): string[] {
-    const { stdout, stderr, status } = spawnSync('fish', ['-c', 'complete -C "$argv[1]"', line], {
-      cwd: machine.home,
-      env: machine.env,
-      encoding: 'utf8',
-    });
+    const { home: cwd, env } = machine;
+    const asking = ['-c', 'complete -C "$argv[1]"', line];
+    const { stdout, stderr, status } = spawnSync('fish', asking, { cwd, env, encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
     return stdout.split('\n').filter(Boolean);
   }

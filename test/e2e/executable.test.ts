@@ -80,16 +80,12 @@ test.skipIf(process.getuid?.() !== 0)(
 
 test('it serves, logs in, books over HTTP, and its guardian deletes after a kill', async () => {
   const ready = join(home, 'ready.json');
-  const server = spawn(
-    program,
-    ['serve', '--memory', '--port', '0', '--auto-approve', 'lead', '--ready-file', ready],
-    { env: { HOME: home, PATH: '' }, cwd: home, stdio: 'ignore' },
-  );
+  const flags = ['--memory', '--port', '0', '--auto-approve', 'lead', '--ready-file', ready];
+  const quiet = { env: { HOME: home, PATH: '' }, cwd: home, stdio: 'ignore' } as const;
+  const server = spawn(program, ['serve', ...flags], quiet);
   try {
-    const told: Readonly<Record<string, string>> = await vi.waitFor(
-      () => JSON.parse(readFileSync(ready, 'utf8')),
-      { timeout: PATIENCE, interval: 50 },
-    );
+    const read = (): Readonly<Record<string, string>> => JSON.parse(readFileSync(ready, 'utf8'));
+    const told = await vi.waitFor(read, { timeout: PATIENCE, interval: 50 });
     const { base_url: base = '', portal_url: portal, auth_url: auth } = told;
     for (const path of ['/api-docs/swagger-ui.css', '/ui/page.js']) {
       expect((await fetch(base + path)).status).toBe(200);
@@ -105,10 +101,8 @@ test('it serves, logs in, books over HTTP, and its guardian deletes after a kill
       const { items }: { items: { state: string }[] } = JSON.parse(run('list', '--all', '--json').stdout);
       return items.map(({ state }) => state).toSorted();
     };
-    await vi.waitFor(() => expect(states()).toEqual(['active', 'deleted']), {
-      timeout: PATIENCE,
-      interval: 200,
-    });
+    const waiting = { timeout: PATIENCE, interval: 200 };
+    await vi.waitFor(() => expect(states()).toEqual(['active', 'deleted']), waiting);
   } finally {
     const ended = new Promise((resolve) => server.once('exit', resolve));
     server.kill('SIGTERM');

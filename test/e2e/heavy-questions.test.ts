@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test, vi } from 'vitest';
@@ -79,12 +78,9 @@ const book = (link: (typeof GRID)[number] | undefined, bandwidth: number, start:
 
 /** Asks, and leaves after so long, in milliseconds. */
 const askAndLeave = (path: string, milliseconds: number) =>
-  new Promise<void>((resolve) => {
-    const asked = request(`${server.base}${path}`, { headers, agent: false }, (reply) => reply.resume());
-    asked.on('error', () => undefined).on('close', () => resolve());
-    setTimeout(() => asked.destroy(), milliseconds);
-    asked.end();
-  });
+  fetch(`${server.base}${path}`, { headers, signal: AbortSignal.timeout(milliseconds) })
+    .then((reply) => reply.text())
+    .catch(() => undefined);
 
 /** The processor time of the server so far, in milliseconds; and what it has in memory, in MB. */
 function taken(): { processor: number; memory: number } {

@@ -8,26 +8,22 @@ import { send } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { CONNECTIVITY } from '../fixtures/service.ts';
 import { reportOf, reservationIn } from './command.ts';
-import { type Client, newClient, type Served, serveBehindProxy } from './served.ts';
+import { type Client, newClient, serveBehindProxy } from './served.ts';
 import { logIn } from './wire-caller.ts';
 
 const LATER = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start', '+1h', '--for', '2h'];
 
-/** A server whose replies can be held back, and a machine that is logged in to it. */
+/** A server whose replies can be held back, a machine that is logged in to it, and what the server holds, past its proxy. */
 async function newService() {
-  const { server, proxy, changes } = await serveBehindProxy();
-  const client = newClient(server.env);
-  expect(await client.command('login', '--quiet')).toMatchObject({ exitCode: 0 });
-  return { server, proxy, changes, client, booked: await bookedAt(server) };
-}
-
-/** Reads the reservations that a server holds, past its proxy. */
-async function bookedAt(server: Served): Promise<() => Promise<Reservation[]>> {
-  const headers = await logIn(server);
-  return async () => {
-    const { text } = await send(server, 'GET', CONNECTIVITY, { headers });
+  const service = await serveBehindProxy();
+  const client = newClient(service.server.env);
+  await client.result('login');
+  const headers = await logIn(service.server);
+  const booked = async (): Promise<Reservation[]> => {
+    const { text } = await send(service.server, 'GET', CONNECTIVITY, { headers });
     return v.parse(v.object({ items: v.array(Reservation) }), JSON.parse(text)).items;
   };
+  return { ...service, client, booked };
 }
 
 const ledgerOf = ({ state }: Client): string => join(state, 'ledger.sqlite');
@@ -36,10 +32,9 @@ const ledgerOf = ({ state }: Client): string => join(state, 'ledger.sqlite');
 function rowsOf(client: Client): object[] {
   const database = new DatabaseSync(ledgerOf(client), { readOnly: true });
   try {
-    return database
-      .prepare('SELECT key, asked, outcome, reservation_id, requested FROM attempt ORDER BY asked_ms')
-      .all()
-      .map((row) => ({ ...row, requested: JSON.parse(String(row['requested'])) }));
+    const rows = 'SELECT key, asked, outcome, reservation_id, requested FROM attempt ORDER BY asked_ms';
+    const found = database.prepare(rows).all();
+    return found.map((row) => ({ ...row, requested: JSON.parse(String(row['requested'])) }));
   } finally {
     database.close();
   }
@@ -71,9 +66,8 @@ describe('row 12: a reply that never arrives', () => {
     const [reservation] = await booked();
     const { id = '', site1, site2, bandwidth, start_date, end_date } = reservation ?? {};
     const requested = { site1, site2, bandwidth, start_date, end_date };
-    expect(await client.result('list')).toEqual({
-      items: [{ id, reservation, state: 'scheduled', source: 'service', requested }],
-    });
+    const found = { id, reservation, state: 'scheduled', source: 'service', requested };
+    expect(await client.result('list')).toEqual({ items: [found] });
     expect(rowsOf(client)).toMatchObject([{ outcome: 'booked', reservation_id: id }]);
     expect(changes).toEqual(['POST']);
   });

@@ -12,6 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { OTHER_CERTIFICATE, SERVER_CERTIFICATE, SERVER_KEY } from '../fixtures/certificates.ts';
+import { answer, refresh } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { startCommand } from '../fixtures/program.ts';
 import { reportOf } from './command.ts';
@@ -29,14 +30,8 @@ import {
 } from './served.ts';
 
 const PENDING: Reply = { status: 400, json: { error: 'authorization_pending' } };
-const TOKENS: Reply = {
-  json: {
-    access_token: 'canary',
-    token_type: 'Bearer',
-    expires_in: 3600,
-    refresh_token: 'refresh-canary',
-  },
-};
+const token = { access_token: 'canary', token_type: 'Bearer', expires_in: 3600 };
+const TOKENS: Reply = { json: { ...token, refresh_token: 'refresh-canary' } };
 
 /**
  * An identity provider, a portal and a connectivity service in one, of which the last two know nothing.
@@ -102,27 +97,14 @@ describe('login, status, logout', () => {
     expect(stderr).not.toContain('eyJ');
     expect(stdout).not.toContain('eyJ');
     const { base_url, portal_url, auth_url } = served.addresses;
+    const sub = expect.stringMatching(/^user_127\.0\.0\.1_/);
+    const expires_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    const known = { id: expect.any(String), expires_at: expect.any(String) };
     expect(JSON.parse(stdout)).toEqual({
-      profile: 'local',
-      addresses: { base_url, portal_url, auth_url },
-      sub: expect.stringMatching(/^user_127\.0\.0\.1_/),
-      name: 'lead',
-      roles: ['project', 'experiment'].map((kind) => ({
-        kind,
-        id: expect.any(String),
-        name: 'demo',
-        role: 'lead',
-        expires_at: expect.any(String),
-      })),
-      experiment: { id: expect.any(String), name: 'demo', from: 'only', where: 'the only active one' },
-      tokens: [
-        {
-          kind: 'user',
-          source: 'login',
-          sub: expect.stringMatching(/^user_127\.0\.0\.1_/),
-          expires_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        },
-      ],
+      ...{ profile: 'local', addresses: { base_url, portal_url, auth_url }, sub, name: 'lead' },
+      roles: ['project', 'experiment'].map((kind) => ({ ...{ kind, name: 'demo', role: 'lead' }, ...known })),
+      experiment: { id: known.id, name: 'demo', from: 'only', where: 'the only active one' },
+      tokens: [{ kind: 'user', source: 'login', sub, expires_at }],
     });
     expect(exitCode).toBe(0);
     expect(await client.command('status', '--json')).toEqual({ exitCode: 0, stdout, stderr: '' });
@@ -144,26 +126,11 @@ describe('login, status, logout', () => {
       headers: { authorization: `Bearer ${accessToken}` },
     });
     expect([refused.status, await refused.text()]).toEqual([403, expect.stringContaining('was ended')]);
-    const refreshed = await fetch(`${served.addresses.auth_url}/token`, {
-      method: 'POST',
-      body: new URLSearchParams({
-        grant_type: 'refresh_token',
-        refresh_token: refreshToken,
-        client_id: served.addresses.client_id,
-      }),
-    });
-    expect(refreshed.status).toBe(400);
-    expect(await refreshed.json()).toMatchObject({ error: 'invalid_grant' });
+    expect(answer(await refresh(served, refreshToken))).toBe('400 invalid_grant');
     expect(client.logins).toEqual([]);
     expect(await client.command('status')).toMatchObject({ exitCode: 4 });
-  });
-
-  test('logout without a login succeeds and says that there was nothing to do', async () => {
-    const client = newClient(served.env);
-    const { exitCode, stderr, stdout } = await client.command('logout');
-    expect(stderr).toBe('You were not logged in.\n');
-    expect(stdout).not.toContain('Logged out');
-    expect(exitCode).toBe(0);
+    const again = { exitCode: 0, stderr: 'You were not logged in.\n', stdout: '' };
+    expect(await client.command('logout')).toEqual(again);
   });
 
   test('logout forgets even when the identity provider is away, and says that the session lasts', async () => {
@@ -179,18 +146,16 @@ describe('login, status, logout', () => {
   });
 });
 
-describe('what the person or the provider decides', () => {
-  test.each([
-    ['0', []],
-    ['1', ['--ci']],
-  ])('--wait %s over, with %j: 8, worth trying again', async (wait, flags) => {
-    const client = at((await oddServices()).url);
-    const words = ['login', '--json', ...flags];
-    const report = reportOf(await client.command(...words, '--wait', wait));
-    const fix = `slices-conn ${words.join(' ')}`;
-    expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true, fix });
-    expect(client.logins).toEqual([]);
-  });
+test.each([
+  ['0', []],
+  ['1', ['--ci']],
+])('--wait %s over, with %j: 8, worth trying again', async (wait, flags) => {
+  const client = at((await oddServices()).url);
+  const words = ['login', '--json', ...flags];
+  const report = reportOf(await client.command(...words, '--wait', wait));
+  const fix = `slices-conn ${words.join(' ')}`;
+  expect(report).toMatchObject({ exitCode: 8, code: 'login_pending', retryable: true, fix });
+  expect(client.logins).toEqual([]);
 });
 
 describe('rows 16, 17: where the login is kept', () => {
@@ -244,10 +209,8 @@ describe('rows 16, 17: where the login is kept', () => {
     rmSync(lock);
     symlinkSync(elsewhere, lock);
     expect(await client.command('login', '--json')).toMatchObject({ exitCode: 2 });
-    expect([readFileSync(elsewhere, 'utf8'), readFileSync(client.credentials, 'utf8')]).toEqual([
-      'mine',
-      kept,
-    ]);
+    const now = [elsewhere, client.credentials].map((path) => readFileSync(path, 'utf8'));
+    expect(now).toEqual(['mine', kept]);
   });
 
   test('row 15: a draft that a killed process left is ignored, and logout leaves no token, in it neither', async () => {
@@ -263,19 +226,10 @@ describe('rows 16, 17: where the login is kept', () => {
   test('row 15: where nothing more can be written, the old login is intact, and no draft is left', async () => {
     const { home, credentials } = client;
     // The shell counts in blocks of 512 bytes: the draft is cut off in its middle, as by a full disk.
-    const under = (command: readonly string[]) => [
-      '/bin/sh',
-      '-c',
-      'ulimit -f 1; exec "$@"',
-      'sh',
-      ...command,
-    ];
-    const env = {
-      ...served.env,
-      XDG_CONFIG_HOME: undefined,
-      XDG_CACHE_HOME: undefined,
-      NODE_COMPILE_CACHE: undefined,
-    };
+    const shell = ['/bin/sh', '-c', 'ulimit -f 1; exec "$@"', 'sh'];
+    const under = (command: readonly string[]) => [...shell, ...command];
+    const none = { XDG_CONFIG_HOME: undefined, XDG_CACHE_HOME: undefined, NODE_COMPILE_CACHE: undefined };
+    const env = { ...served.env, ...none };
     const report = reportOf(await startCommand(['login', '--json'], { home, env, under }).ended);
     expect(report).toMatchObject({ exitCode: 2, code: 'state_unusable' });
     expect(report.message).toContain(credentials);
@@ -307,8 +261,7 @@ describe('row 3: a token goes to the services that it was obtained for, and nowh
 test('row 5: plain http beyond loopback: nothing arrives, and with insecure everything does, a login with its scope included', async () => {
   // This machine, by an address outside loopback.
   const beyond = (url: string): string => url.replace('127.0.0.1', '0.0.0.0');
-  const token = { json: { access_token: 'opaque', token_type: 'Bearer', expires_in: 600 } };
-  const provider = await record(({ path }, url) => providerReply(path, beyond(url)) ?? token);
+  const provider = await record(({ path }, url) => providerReply(path, beyond(url)) ?? { json: token });
   const plain = beyond(provider.url);
   const client = newClient({});
   const addresses = [`baseUrl=${plain}`, `portalUrl=${plain}/portal`, `authUrl=${plain}/auth`];
@@ -325,13 +278,16 @@ test('row 5: plain http beyond loopback: nothing arrives, and with insecure ever
   ]);
 });
 
-describe('row 6: the address to open', () => {
-  const SCRIPT = '/usr/bin/script';
+const SCRIPT = '/usr/bin/script';
+const onTerminal = existsSync(SCRIPT) ? 'on a terminal' : `NOT TESTED, there is no ${SCRIPT}`;
 
-  /** Runs a login on a terminal of its own, with a browser that only writes down what it is given. */
-  async function onTerminal(device: object) {
-    const odd = await oddServices(TOKENS, device);
+test.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(
+  `row 6: the address to open is one argument of the browser: ${onTerminal}`,
+  async () => {
+    const address = 'https://login.invalid/device?user_code=A;touch%20x&b=$(id)';
+    const odd = await oddServices(TOKENS, { verification_uri_complete: address });
     const { home } = at(odd.url);
+    // A browser that only writes down what it is given.
     const [browser, opened] = [join(home, 'browser'), join(home, 'opened')];
     const script = `for a; do printf '%s\\n' "$a"; done > ${opened}.new\nmv ${opened}.new ${opened}\n`;
     writeFileSync(browser, `#!/bin/sh\n${script}`, { mode: 0o755 });
@@ -340,21 +296,12 @@ describe('row 6: the address to open', () => {
       env: { ...pointingAt(odd.url), BROWSER: browser },
       under: (command) => [SCRIPT, '-qec', command.join(' '), '/dev/null'],
     }).ended;
-    return { exitCode, output: stdout, opened };
-  }
-
-  const terminal = existsSync(SCRIPT) ? 'on a terminal' : `on a terminal: NOT TESTED, there is no ${SCRIPT}`;
-  describe.skipIf(!existsSync(SCRIPT) && !process.env['CI'])(terminal, () => {
-    test('a good one is opened, as one argument', async () => {
-      const address = 'https://login.invalid/device?user_code=A;touch%20x&b=$(id)';
-      const { exitCode, opened, output } = await onTerminal({ verification_uri_complete: address });
-      expect(output).toContain('Your browser was opened.');
-      await vi.waitUntil(() => existsSync(opened), PATIENCE);
-      expect(readFileSync(opened, 'utf8')).toBe(`${address}\n`);
-      expect(exitCode).toBe(0);
-    });
-  });
-});
+    expect(stdout).toContain('Your browser was opened.');
+    await vi.waitUntil(() => existsSync(opened), PATIENCE);
+    expect(readFileSync(opened, 'utf8')).toBe(`${address}\n`);
+    expect(exitCode).toBe(0);
+  },
+);
 
 // Each status, and the other services, are in test/client.
 test('rows 1, 2: a redirect is an error, and nothing is sent again', async () => {

@@ -2,16 +2,14 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { beforeAll, expect, test } from 'vitest';
-import { type IdentityServer, startIdentity } from '../fixtures/identity.ts';
 import { reportOf } from './command.ts';
-import { newClient, pointingAt } from './served.ts';
+import { newClient, type ServedHere, serveHere } from './served.ts';
 
-let server: IdentityServer;
+let server: ServedHere;
 let env: Readonly<Record<string, string>>;
 beforeAll(async () => {
-  server = await startIdentity({ autoApprove: 'lead' });
-  const { connectivity, portal, identity } = server.server.addresses;
-  env = pointingAt({ base_url: connectivity, portal_url: portal, auth_url: identity });
+  server = await serveHere('--auto-approve', 'lead');
+  ({ env } = server);
 });
 
 test('login --ci prints the token alone on stdout, and stores nothing', async () => {
@@ -22,7 +20,7 @@ test('login --ci prints the token alone on stdout, and stores nothing', async ()
   expect(stderr).not.toContain(stdout.trim());
   expect(stderr).toContain('anyone who has this token can act as you');
   expect(person.logins).toEqual([]);
-  expect(JSON.stringify(server.log)).not.toContain(stdout.trim());
+  expect(server.output.stdout + server.output.stderr).not.toContain(stdout.trim());
 });
 
 test('with its token a machine books, and keeps no token', async () => {
@@ -57,18 +55,10 @@ test('user sessions lists a machine’s login and revokes it, by a part of its i
     items: [{ id, revoked: true }],
   });
   const job = newClient({ ...env, SLICES_CONN_REFRESH_TOKEN: String(refresh_token) });
-  const ended = await job.command('list', '--json');
-  expect(reportOf(ended)).toMatchObject({
-    code: 'not_logged_in',
-    exitCode: 4,
-    fix: 'slices-conn login --ci',
-  });
+  const ended = reportOf(await job.command('list', '--json'));
+  expect(ended).toMatchObject({ code: 'not_logged_in', exitCode: 4, fix: 'slices-conn login --ci' });
   for (const wanted of [id, id.slice(0, 3)]) {
-    const missing = await person.command('user', 'sessions', 'revoke', wanted, '--json');
-    expect(reportOf(missing)).toMatchObject({
-      code: 'not_found',
-      exitCode: 3,
-      fix: 'slices-conn user sessions',
-    });
+    const missing = reportOf(await person.command('user', 'sessions', 'revoke', wanted, '--json'));
+    expect(missing).toMatchObject({ code: 'not_found', exitCode: 3, fix: 'slices-conn user sessions' });
   }
 });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { claimsOf, IDS, keySetOf, makeKey, makeToken, RESERVATION } from '../fixtures/tokens.ts';
-import { type Ended, reportOf, typed } from './command.ts';
-import { type Client, newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
+import { IDS } from '../fixtures/tokens.ts';
+import { reportOf, typed } from './command.ts';
+import { newClient, pointingAt, type Recorded, type Reply, record } from './served.ts';
 
 /** As authentik has it. */
 const ISSUER_PATH = '/application/o/slices';
@@ -15,13 +15,8 @@ const USER_CODE = '731 902 448';
 /** What the provider answers to the polls of a login, one after the other; the last one again and again. */
 type PollAnswer = 'authorization_pending' | 'slow_down' | 'tokens';
 
-const jwt = (status: number, text: string): Reply => ({
-  ...{ status, text, headers: { 'content-type': 'application/jwt' } },
-});
-
 /**
- * An identity provider, a portal and a connectivity service by another hand, on one origin. What they do otherwise than the reference
- * server: the issuer has a path and ends in a slash, it demands PKCE, a device request gets neither `interval` nor a complete address,
+ * An identity provider and a portal by another hand, on one origin. What they do otherwise than the reference server: the issuer has a path and ends in a slash, it demands PKCE, a device request gets neither `interval` nor a complete address,
  * pending polls and hasty ones get statuses other than 400, and a login gets an opaque token of type `bearer`, of which nothing more is
  * known. The paths are written out, as another implementer reads them in the API.
  *
@@ -31,15 +26,6 @@ async function otherProvider(...polls: readonly PollAnswer[]) {
   /** What a strict server objects to in a request. */
   const objections: string[] = [];
   let [challenge, polled] = ['', 0];
-  const [portalKey, serviceKey] = ['portal', 'service'].map((kid) =>
-    makeKey('ES256', { kid }, `other ${kid}`),
-  );
-  if (!portalKey || !serviceKey) throw new RangeError('two keys were made');
-  const seconds = Math.floor(Date.now() / 1000);
-  const times = { iat: seconds, exp: seconds + 900 };
-  /** The only reservation, signed, once there is one. */
-  let made: string | undefined;
-
   /** Refuses a request that is not as it must be (RFC 6749 §5.2). */
   const object = ({ method, path }: Recorded, what: string): Reply => {
     objections.push(`${method} ${path}: ${what}`);
@@ -68,22 +54,6 @@ async function otherProvider(...polls: readonly PollAnswer[]) {
     if (answer === 'slow_down')
       return { status: 403, json: { error: answer, error_description: 'Too often' } };
     return { json: { access_token: ACCESS_TOKEN, token_type: 'bearer' } };
-  }
-
-  function reserve(asked: Recorded, base: string): Reply {
-    const { headers, path, body } = asked;
-    const { site1, site2, bandwidth, start_date, end_date, tokens } = JSON.parse(body);
-    const isSent = headers['slices-experiment-token'] === experimentToken && String(tokens) === ACCESS_TOKEN;
-    const isNow = path.endsWith('?start_now=true') && start_date === null;
-    if (!isSent || !isNow || headers['content-type'] !== 'application/json')
-      return object(asked, 'a request');
-    const now = new Date().toISOString();
-    const terms = { site1, site2, bandwidth: Number(bandwidth), start_date: now, end_date, created_at: now };
-    const connectivity = { ...RESERVATION, ...terms };
-    const iat = Math.floor(Date.now() / 1000);
-    const claims = { iss: `${base}/net`, iat, exp: iat + 900, sub: RESERVATION.id, connectivity };
-    made = makeToken(serviceKey ?? expect.fail(), claims);
-    return jwt(201, made);
   }
 
   const server = await record((asked, origin): Reply => {
@@ -116,10 +86,6 @@ async function otherProvider(...polls: readonly PollAnswer[]) {
       }
       case 'POST /oauth/token':
         return poll(asked);
-      case 'GET /portal/.well-known/jwks.json':
-        return { json: keySetOf(portalKey) };
-      case 'GET /net/.well-known/jwks.json':
-        return { json: keySetOf(serviceKey) };
     }
     if (!question.includes('/apis/')) return { status: 404, text: '<h1>Not Found</h1>' };
     if (asked.headers.authorization !== `Bearer ${ACCESS_TOKEN}`) return object(asked, 'user token');
@@ -129,47 +95,29 @@ async function otherProvider(...polls: readonly PollAnswer[]) {
         return { json: { projects: [{ id: IDS.project, ...demo }] } };
       case 'GET /portal/apis/experiments/v1alpha1/experiments/':
         return { json: { experiments: [{ id: IDS.experiment, project_id: IDS.project, ...demo }] } };
-      case `GET /portal/apis/experiments/v1alpha1/experiments/${IDS.experiment}`:
-        return asked.headers.accept === 'application/jwt'
-          ? jwt(200, experimentToken)
-          : object(asked, 'accept');
-      case 'POST /net/apis/v1alpha1/connectivity':
-        return reserve(asked, origin);
-      case `GET /net/apis/v1alpha1/connectivity/${IDS.reservation}`:
-        if (made !== undefined) return jwt(200, made);
     }
     return { status: 404, text: '<h1>Not Found</h1>' };
   });
   const [base_url, portal_url, auth_url] = ['/net', '/portal', ISSUER_PATH].map((path) => server.url + path);
   const addresses = { base_url: `${base_url}`, portal_url: `${portal_url}`, auth_url: `${auth_url}` };
-  const experimentToken = makeToken(portalKey, claimsOf('experiment', { iss: portal_url, ...times }));
   return {
     ...{ addresses, objections, requests: server.requests },
     polls: () => polled,
     /** What must never be printed. */
-    secrets: [DEVICE_CODE, ACCESS_TOKEN, experimentToken],
+    secrets: [DEVICE_CODE, ACCESS_TOKEN],
   };
 }
 
-const BOOK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
-
-/** A machine that is pointed at a provider, everything that its commands print, and the pauses that they ask for. */
-function machineAt(provider: Awaited<ReturnType<typeof otherProvider>>) {
+test('an identity provider by another hand, with an opaque token and no refresh: from login to logout, and no secret is printed', async () => {
+  const provider = await otherProvider('authorization_pending', 'slow_down', 'tokens');
   const env = pointingAt(provider.addresses);
-  const client: Client = newClient(env);
-  const printed: string[] = [];
-  const pauses: number[] = [];
-  const run = async (...args: string[]): Promise<Ended> => {
+  const client = newClient(env);
+  const [printed, pauses]: [string[], number[]] = [[], []];
+  const run = async (...args: string[]) => {
     const ended = await client.run(args, { env, pauses });
     printed.push(ended.stdout, ended.stderr);
     return ended;
   };
-  return { client, printed, pauses, run };
-}
-
-test('services by another hand, with an opaque token and no refresh: from login to logout, and no secret is printed', async () => {
-  const provider = await otherProvider('authorization_pending', 'slow_down', 'tokens');
-  const { client, printed, pauses, run } = machineAt(provider);
   const login = await run('login', '--debug');
   expect(provider.objections).toEqual([]);
   expect(login.stderr).toContain(`\n  ${provider.addresses.auth_url}/activate\n`);
@@ -189,16 +137,6 @@ test('services by another hand, with an opaque token and no refresh: from login 
     })),
     tokens: [{ kind: 'user', source: 'login', sub: null, expires_at: null }],
   });
-  const booked = await run(...BOOK, '--json');
-  expect(booked.stderr).toBe('');
-  expect(JSON.parse(booked.stdout)).toMatchObject({
-    ...{ verified: true, source: 'service', claims: { iss: provider.addresses.base_url } },
-    reservation: { id: IDS.reservation, site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 },
-  });
-  const listed = await run('list', '--json');
-  expect(listed.stderr).toMatch(/^This service does not list reservations/m);
-  expect(JSON.parse(listed.stdout)).toMatchObject({ items: [{ id: IDS.reservation, source: 'service' }] });
-
   const asked = provider.requests.length;
   expect((await run('logout', '--debug')).stdout).toBe(`Logged out of ${provider.addresses.base_url}.\n`);
   expect(client.logins).toEqual([]);

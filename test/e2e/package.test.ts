@@ -7,40 +7,29 @@ import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 /** The packed package, installed by someone who has only the tarball and runs no install scripts. */
 const root = new URL('../..', import.meta.url).pathname;
 const folder = temporaryFolder();
-const installed = join(folder, 'node_modules', 'slices-conn');
 /** The oldest Node that package.json allows, as the binary that its own package brings. */
 const OLDEST = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
 const oldest = join(folder, 'node_modules', OLDEST, 'bin', 'node');
 
-function npm(...args: string[]): void {
-  execFileSync('npm', [...args, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'], {
-    cwd: folder,
-    stdio: 'pipe',
-  });
-}
-
-function book() {
-  const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
-  const program = join(installed, 'bin', 'slices-conn.js');
-  return spawnSync(oldest, [program, '--offline', 'reserve', ...link], {
-    env: { HOME: join(folder, 'home'), PATH: '' },
-    encoding: 'utf8',
-  });
-}
-
 beforeAll(() => {
   writeFileSync(join(folder, 'package.json'), '{"name":"stranger","version":"1.0.0","type":"module"}');
-  execFileSync('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], {
-    cwd: root,
-    stdio: 'pipe',
-  });
+  const npm = (...args: string[]) =>
+    execFileSync('npm', [...args, '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'], {
+      ...{ cwd: folder, stdio: 'pipe' },
+    });
+  npm('pack', root);
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '';
   npm('install', join(folder, tarball), `${OLDEST}@22.19.0`);
 });
 
 describe('the packed tarball, installed with --ignore-scripts', () => {
   it('books offline under the oldest Node that is allowed, 22.19, without a warning', () => {
-    const { status, stdout, stderr } = book();
+    const link = ['be-gent1', 'pl-poznan1', '--bandwidth', '1G', '--start-now', '--for', '2h'];
+    const program = join(folder, 'node_modules', 'slices-conn', 'bin', 'slices-conn.js');
+    const env = { HOME: join(folder, 'home'), PATH: '' };
+    const { status, stdout, stderr } = spawnSync(oldest, [program, '--offline', 'reserve', ...link], {
+      ...{ env, encoding: 'utf8' },
+    });
     expect(stderr).toBe('');
     expect(stdout.match(/[SC]-tag \d+/g)).toHaveLength(4);
     expect(stdout).toContain('verified: signed by http://offline.localhost');
@@ -50,18 +39,8 @@ describe('the packed tarball, installed with --ignore-scripts', () => {
   describe('a user’s own program, which passes tokens as strings', () => {
     /** Plain JavaScript that a strict compiler takes as it is. */
     const PROGRAM = `
-import {
-  asRequest,
-  createConnectivityClient,
-  createIssuer,
-  createPortalClient,
-  createReferenceServer,
-  createVerifier,
-  Failure,
-  generateSigningKey,
-  importSigningKey,
-  remoteKeySet,
-} from 'slices-conn';
+import { asRequest, createConnectivityClient, createPortalClient, createReferenceServer, Failure } from 'slices-conn';
+import { createIssuer, createVerifier, generateSigningKey, importSigningKey, remoteKeySet } from 'slices-conn';
 
 const server = await createReferenceServer();
 const { fetch, addresses } = server;
@@ -139,29 +118,15 @@ export const environment = process.env;
   function compile(sources: readonly string[], environment: readonly string[] = ['--types', 'node']) {
     const programs = sources.map((_, index) => join(folder, `program${index}.ts`));
     for (const [index, program] of programs.entries()) writeFileSync(program, sources[index] ?? '');
-    const types = join(root, 'node_modules', '@types');
     const flags = [
-      '--noEmit',
       // Of the libraries only TypeScript's own are taken as they are.
-      '--skipDefaultLibCheck',
-      '--singleThreaded',
-      '--strict',
-      '--module',
-      'nodenext',
-      '--target',
-      'es2024',
-      ...environment,
+      ...['--noEmit', '--skipDefaultLibCheck', '--singleThreaded', '--strict'],
+      ...['--module', 'nodenext', '--target', 'es2024', ...environment],
+      ...['--typeRoots', join(root, 'node_modules', '@types'), ...programs],
     ];
-    return spawnSync(
-      join(root, 'node_modules', '.bin', 'tsc'),
-      [...flags, '--typeRoots', types, ...programs],
-      {
-        cwd: folder,
-        encoding: 'utf8',
-        // It ends soon: with room for what it throws away it does a third less work.
-        env: { ...process.env, GOGC: '400' },
-      },
-    );
+    // It ends soon: with room for what it throws away it does a third less work.
+    const env = { ...process.env, GOGC: '400' };
+    return spawnSync(join(root, 'node_modules/.bin/tsc'), flags, { cwd: folder, encoding: 'utf8', env });
   }
 
   it('runs no script and brings no native code', () => {

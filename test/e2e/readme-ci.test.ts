@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as v from 'valibot';
@@ -68,10 +68,8 @@ function runner() {
   const { home } = newMachine();
   const [bin, folder] = [join(home, 'bin'), join(home, 'work')];
   for (const path of [bin, folder]) mkdirSync(path);
-  const write = (path: string, lines: readonly string[]): void => {
-    writeFileSync(path, `#!/bin/sh\n${lines.join('\n')}\n`);
-    chmodSync(path, 0o755);
-  };
+  const write = (path: string, lines: readonly string[]): void =>
+    writeFileSync(path, `#!/bin/sh\n${lines.join('\n')}\n`, { mode: 0o755 });
   const command = `"${process.execPath}" "${LAUNCHER}"`;
   const program = join(home, 'slices-conn');
   write(program, [`exec ${command} "$@"`]);
@@ -84,12 +82,8 @@ function runner() {
   ]);
   write(join(bin, 'apt-get'), ['exit 0']);
   const env = {
-    ...COMPILED,
-    HOME: home,
-    CI: 'true',
-    CI_JOB_ID: String(runs),
-    GITHUB_RUN_ID: String(runs),
-    GITHUB_RUN_ATTEMPT: '1',
+    ...{ ...COMPILED, HOME: home, CI: 'true' },
+    ...{ CI_JOB_ID: String(runs), GITHUB_RUN_ID: String(runs), GITHUB_RUN_ATTEMPT: '1' },
     PATH: [bin, dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
   };
   return {
@@ -123,14 +117,12 @@ const JOBS: Readonly<Record<string, (shell: 'bash' | 'sh') => Job>> = {
     gitlabJob(blocks('yaml')[3] ?? '', variables, (audience) => gitlab.idToken(audience), shell),
 };
 
-const Items = v.array(v.object({ state: v.string(), reservation: v.nullable(v.object({ id: v.string() })) }));
+const Items = v.array(v.object({ reservation: v.object({ id: v.string() }) }));
 
 /** The ids of what the experiment holds. */
 async function booked(): Promise<string[]> {
   const items = v.parse(Items, (await person.result('list'))['items']);
-  return items.flatMap(({ state, reservation }) =>
-    reservation && (state === 'active' || state === 'scheduled') ? [reservation.id] : [],
-  );
+  return items.map(({ reservation }) => reservation.id);
 }
 
 afterEach(async () => {
@@ -230,19 +222,15 @@ describe('the job with the action', () => {
     expect(Object.keys(output).toSorted()).toEqual(Object.keys(readAction().outputs).toSorted());
     const { id = '', site1_s_tag, site2_s_tag, file = '', end } = output;
     expect(machine.read('measured')).toBe(`${site1_s_tag} ${site2_s_tag}\n`);
-    expect(machine.read('runner/GITHUB_STEP_SUMMARY')).toMatch(
-      new RegExp(
-        `^Reserved be-gent1 – pl-poznan1, 1000 Mbps until .*: ${id}\n\n- site1_s_tag ${site1_s_tag}\n`,
-      ),
-    );
-    const given = toldIn(join(machine.folder, 'runner/GITHUB_ENV'));
-    expect(given).toMatchObject({
-      SLICES_CONN_RESERVATION_ID: id,
-      SLICES_CONN_RESERVATION_FILE: file,
-      SLICES_CONN_SITE1: 'be-gent1',
-      SLICES_CONN_SITE2_S_TAG: site2_s_tag,
-      SLICES_CONN_BANDWIDTH: '1000',
-      SLICES_CONN_END: end,
+    const summary = `^Reserved be-gent1 – pl-poznan1, 1000 Mbps until .*: ${id}\n\n- site1_s_tag ${site1_s_tag}\n`;
+    expect(machine.read('runner/GITHUB_STEP_SUMMARY')).toMatch(new RegExp(summary));
+    expect(toldIn(join(machine.folder, 'runner/GITHUB_ENV'))).toMatchObject({
+      ...{ SLICES_CONN_RESERVATION_ID: id, SLICES_CONN_RESERVATION_FILE: file, SLICES_CONN_END: end },
+      ...{
+        SLICES_CONN_SITE1: 'be-gent1',
+        SLICES_CONN_SITE2_S_TAG: site2_s_tag,
+        SLICES_CONN_BANDWIDTH: '1000',
+      },
     });
     // It was signed, and does not stand any more.
     const verified = async () => reportOf(await person.command('--json', 'verify', file));
@@ -306,6 +294,57 @@ describe('the job with the action', () => {
 
 test('every job of the page is run here', () => {
   expect(blocks('yaml')).toHaveLength(4);
+});
+
+describe('the token of a job', () => {
+  const on = (env: Readonly<Record<string, string>>, changes = {}) =>
+    newClient({ ...variables, ...env, ...changes });
+
+  test('is had once for many commands, is no login, and opens its experiment alone', async () => {
+    const { env, asked } = github.runner();
+    const job = on(env);
+    expect(await job.result('status')).toMatchObject({
+      name: 'lead',
+      roles: [{ kind: 'experiment', name: 'demo' }],
+      tokens: [{ kind: 'user', source: 'environment' }],
+    });
+    const refused = reportOf(await job.command('user', 'sessions', '--json'));
+    expect(refused).toMatchObject({ exitCode: 5, code: 'scope_missing', fix: null });
+    expect(refused.message).toMatch(/^Your token is for experiment exp_\S+ alone/);
+    expect(asked).toEqual([variables['SLICES_CONN_AUTH_URL']]);
+    expect(job.logins).toEqual([]);
+    const { token } = await person.result('user', 'token');
+    await on(github.runner().env, { SLICES_CONN_USER_TOKEN: String(token) }).result('list');
+    expect(asked).toHaveLength(1);
+  });
+
+  test('row 161: the secret of a runner is not sent over plain http', async () => {
+    const address = 'http://ci.example.org/runner?api-version=2.0';
+    const job = on(github.runner().env, { ACTIONS_ID_TOKEN_REQUEST_URL: address });
+    const refused = reportOf(await job.command('list', '--json'));
+    expect(refused).toMatchObject({ code: 'usage', message: expect.stringContaining('ci.example.org') });
+  });
+
+  test('is given by rules, which are listed, and removed by a part of their id', async () => {
+    const ci = ['--experiment', 'demo', 'experiment', 'ci'];
+    // What a job of GitHub is told to have is in test/cli/directory/ci-rules.test.ts.
+    const again = ['--gitlab', 'lab/net/measure', '--ref', 'main', '--environment', 'lab'];
+    expect((await person.command(...ci, 'add', ...again)).stdout).toContain(
+      `id_tokens: { SLICES_CONN_ID_TOKEN: { aud: ${variables['SLICES_CONN_AUTH_URL']} } }\n`,
+    );
+    const Rules = v.object({ items: v.array(v.looseObject({ id: v.string() })) });
+    const { items } = v.parse(Rules, await person.result(...ci, 'list'));
+    const { id = '' } = items.find(({ environment }) => environment === 'lab') ?? {};
+    const table = (await person.command(...ci, 'list')).stdout;
+    expect(table).toMatch(
+      new RegExp(`^${id} +lab/net/measure on branch main in environment lab +lead `, 'm'),
+    );
+    expect(table).toMatch(/ octo\/measure on refs\/heads\/main +lead /);
+    const removed = { items: [{ id, removed: true }] };
+    expect(await person.result(...ci, 'remove', id.slice(0, 8))).toEqual(removed);
+    const gone = reportOf(await person.command(...ci, 'remove', id, '--json'));
+    expect(gone).toMatchObject({ exitCode: 3, code: 'not_found' });
+  });
 });
 
 withJq('the examples with jq', () => {

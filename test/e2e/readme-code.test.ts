@@ -54,10 +54,7 @@ describe('a program of ten lines with a library of others', async () => {
   const { stdout } = await machine.run([...link, '--save', file, '--json'], { env: server.env });
   const { reservation, token } = JSON.parse(stdout);
   const forged = join(folder, 'forged.jwt');
-  writeFileSync(
-    forged,
-    token.replace(/\.(.)/, (_: string, first: string) => (first === 'e' ? '.f' : '.e')),
-  );
+  writeFileSync(forged, token.replace('.e', '.f'));
 
   test.each([
     ['js', process.execPath, 'verify.mjs', true],

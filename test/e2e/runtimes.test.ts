@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseSync } from 'oxc-parser';
 import { describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import type { Ended } from './command.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+import { type Ended, reportOf } from './command.ts';
 import { LAUNCHER } from './served.ts';
 
 const lib = new URL('../../dist/lib/', import.meta.url);
@@ -25,22 +27,33 @@ describe('the launcher', () => {
   const OLD = "Object.defineProperty(process.versions, 'node', { value: '20.20.2' });";
 
   test('answers the official client on an older Node, without starting another one', () => {
-    expect(node(OLD, LAUNCHER, '--version')).toEqual({
-      exitCode: 0,
-      stdout: `v${manifest.version}\n`,
-      stderr: '',
-    });
+    const answered = { exitCode: 0, stdout: `v${manifest.version}\n`, stderr: '' };
+    expect(node(OLD, LAUNCHER, '--version')).toEqual(answered);
     const { exitCode, stdout, stderr } = node(OLD, LAUNCHER, '--cli-manifest');
     expect(JSON.parse(stdout)).toEqual({
-      '@type': 'slices-cli:subcommand-metadata',
-      version: '1.0',
-      short_help: expect.stringMatching(/\S/),
-      tab_completion_supported: true,
-      tab_completion_install_option: '--install-completion',
-      visible_aliases: [],
-      hidden_aliases: [],
+      ...{
+        '@type': 'slices-cli:subcommand-metadata',
+        version: '1.0',
+        short_help: expect.stringMatching(/\S/),
+      },
+      ...{ tab_completion_supported: true, tab_completion_install_option: '--install-completion' },
+      ...{ visible_aliases: [], hidden_aliases: [] },
     });
     expect([exitCode, stderr]).toEqual([0, '']);
+  });
+
+  test('runs as the official client runs it: as npm installs it, a link on a PATH with blanks', () => {
+    const bin = join(temporaryFolder(), 'a folder of programs');
+    mkdirSync(bin);
+    // Its first line looks for node on the PATH.
+    symlinkSync(LAUNCHER, join(bin, 'slices-conn'));
+    symlinkSync(process.execPath, join(bin, 'node'));
+    const env = { PATH: `${bin}:/usr/bin:/bin`, HOME: bin };
+    const run = (...args: string[]) => spawnSync('slices-conn', args, { env, cwd: bin, encoding: 'utf8' });
+    expect(run('--version')).toMatchObject({ status: 0, stdout: `v${manifest.version}\n`, stderr: '' });
+    const refused = run('--offline', '--json', 'verify', 'a link.jwt');
+    const report = reportOf({ ...refused, exitCode: refused.status });
+    expect(report).toMatchObject({ exitCode: 2, message: "The file a link.jwt can't be read." });
   });
 
   test('says in one line that it does not run on Deno', () => {
@@ -64,11 +77,8 @@ test('importing the package loads neither the server nor its libraries', () => {
 });
 
 test('a server on a release of Node that is not LTS loads the identity provider without its warning', () => {
-  const warning = readFileSync(
-    new URL('../../node_modules/oidc-provider/lib/index.js', import.meta.url),
-    'utf8',
-  );
-  expect(warning).toContain("attention.warn('Unsupported runtime");
+  const provider = new URL('../../node_modules/oidc-provider/lib/index.js', import.meta.url);
+  expect(readFileSync(provider, 'utf8')).toContain("attention.warn('Unsupported runtime");
   const { exitCode, stdout, stderr } = node(
     `delete process.release.lts; ${LOADED}`,
     ...script(`
@@ -120,8 +130,8 @@ test('where there is nothing of Node, no process, no Buffer, no require, the cli
       // Stands in for the network: a browser has its own.
       const fetch = (request) => server.fetch(request);
       const given = { ...server.addresses, userToken: await server.signIn('lead') };
-      const { crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone } = globalThis;
-      const context = createContext({ crypto, TextEncoder, TextDecoder, URL, URLSearchParams, Headers, Request, Response, AbortController, AbortSignal, atob, btoa, setTimeout, clearTimeout, structuredClone, fetch, Uint8Array, given });
+      const names = ['crypto', 'TextEncoder', 'TextDecoder', 'URL', 'URLSearchParams', 'Headers', 'Request', 'Response', 'AbortController', 'AbortSignal', 'atob', 'btoa', 'setTimeout', 'clearTimeout', 'structuredClone', 'Uint8Array'];
+      const context = createContext({ ...Object.fromEntries(names.map((name) => [name, globalThis[name]])), fetch, given });
       const loaded = async (text, modules) => {
         const made = new SourceTextModule(text, { context });
         await made.link((name) => modules[name] ?? Promise.reject(new Error('it imports ' + name)));

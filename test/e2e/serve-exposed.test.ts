@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
-import type { OutgoingHttpHeaders } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { join } from 'node:path';
 import { connect as connectSecurely } from 'node:tls';
@@ -19,7 +18,7 @@ import { LINKS } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { claimsOf, IDS, keySetOf, makeKey, makeToken } from '../fixtures/tokens.ts';
 import { type OverWire, sendOverWire } from '../fixtures/wire.ts';
-import { newClient, pointingAt, record, serveHere, serveWith } from './served.ts';
+import { newClient, pointingAt, record, serveHere, serveInProcess, serveWith } from './served.ts';
 
 const loginKey = makeKey('ES256', { kid: 'login' }, 'login');
 const folder = temporaryFolder();
@@ -143,7 +142,7 @@ describe('serve over TLS', () => {
   }
 
   test('SIGHUP takes a renewed certificate, and keeps the old one where the new is unfit', async () => {
-    const { process, addresses: ready } = await serveWith('--port', '0', '--memory', ...TLS);
+    const { process, addresses: ready } = await serveInProcess(...TLS);
     const base: string = ready.base_url;
     expect(base).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
     const port = Number(new URL(base).port);
@@ -162,14 +161,7 @@ describe('serve over TLS', () => {
   });
 
   test('a device login, and row 41: SIGTERM in mid-request finishes it', async () => {
-    const { process, addresses: ready } = await serveWith(
-      '--port',
-      '0',
-      '--memory',
-      '--auto-approve',
-      'lead',
-      ...TLS,
-    );
+    const { process, addresses: ready } = await serveInProcess('--auto-approve', 'lead', ...TLS);
     const client = newClient(pointingAt(ready));
     const login = await client.command('login', '--ca-file', ca);
     expect(login).toMatchObject({ exitCode: 0 });
@@ -181,18 +173,11 @@ describe('serve over TLS', () => {
       received += text;
     });
     const form = 'client_id=slices-conn&scope=openid';
-    const head = [
-      'POST /auth/device/auth HTTP/1.1',
-      `Host: 127.0.0.1:${port}`,
-      'Content-Type: application/x-www-form-urlencoded',
-      `Content-Length: ${form.length}`,
-      '',
-      '',
-    ].join('\r\n');
-    socket.write(head + form.slice(0, 5));
+    const type = 'Content-Type: application/x-www-form-urlencoded';
+    const lines = ['POST /auth/device/auth HTTP/1.1', `Host: 127.0.0.1:${port}`, type];
+    socket.write(`${lines.join('\r\n')}\r\nContent-Length: ${form.length}\r\n\r\n${form.slice(0, 5)}`);
     // A request after it shows that what was sent before has arrived.
     expect(await send(ready.base_url, port, 'GET', '/.well-known/jwks.json')).toMatchObject({ status: 200 });
-    const began = performance.now();
     process.signal('SIGTERM');
     await vi.waitFor(() => expect(send(ready.base_url, port, 'GET', '/')).rejects.toThrow(), {
       timeout: PATIENCE,
@@ -202,33 +187,26 @@ describe('serve over TLS', () => {
     await closed;
     expect(received).toMatch(/^HTTP\/1\.1 200 [\s\S]*"device_code"/);
     expect(await process.ended).toMatchObject({ exitCode: 0 });
-    expect(performance.now() - began).toBeLessThan(10_000);
   });
 });
 
-describe('row 29: who guesses codes', () => {
-  /** How often a wrong code may be entered, each time as if from there, before it is 429. */
-  async function guesses(base: string, port: number, forwarded: (turn: number) => OutgoingHttpHeaders) {
+test('row 29: who guesses codes behind a proxy is the last hop of X-Forwarded-For', async () => {
+  const port = await freePort();
+  await serveHere(
+    ...['--port', String(port), '--behind-proxy', '--base-url', 'https://slices.example.org'],
+    ...['--insecure-built-in-users', '--data', temporaryFolder()],
+  );
+  /** How often a wrong code may be entered, of 30 times, before it is 429. */
+  const guesses = async (forwarded: (turn: number) => string) => {
     for (let turn = 0; turn < 30; turn += 1) {
+      const headers = { 'x-forwarded-for': forwarded(turn) };
       const address = '/auth/device?user_code=BCDF-GHJK';
-      const { status } = await send(base, port, 'GET', address, { headers: forwarded(turn) });
+      const { status } = await send('http://slices.example.org', port, 'GET', address, { headers });
       if (status === 429) return turn;
       expect(status).toBe(400);
     }
     return 'as often as one likes';
-  }
-
-  test('behind a proxy, the last hop of X-Forwarded-For is who it is', async () => {
-    const port = await freePort();
-    const base = 'https://slices.example.org';
-    await serveHere(
-      ...['--port', String(port), '--behind-proxy', '--base-url', base],
-      ...['--insecure-built-in-users', '--data', temporaryFolder()],
-    );
-    const plain = base.replace('https', 'http');
-    const hop = (turn: number) => `192.0.2.${turn}`;
-    const of = (text: string) => ({ 'x-forwarded-for': text });
-    expect(await guesses(plain, port, (turn) => of(`${hop(turn)}, 198.51.100.1`))).toBe(20);
-    expect(await guesses(plain, port, (turn) => of(`203.0.113.${turn}`))).toBe('as often as one likes');
-  });
+  };
+  expect(await guesses((turn) => `192.0.2.${turn}, 198.51.100.1`)).toBe(20);
+  expect(await guesses((turn) => `203.0.113.${turn}`)).toBe('as often as one likes');
 });

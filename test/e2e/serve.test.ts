@@ -20,7 +20,7 @@ import { startCommand } from '../fixtures/program.ts';
 import { PROJECTS, smallTopology } from '../fixtures/service.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 import { newMachine, reportOf } from './command.ts';
-import { serveHere, serveInProcess, serveWith } from './served.ts';
+import { type Started, serveHere, serveInProcess, serveWith } from './served.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -31,18 +31,13 @@ const logIn = async (target: Provider): Promise<Tokens> =>
   tokensIn(await poll(target, await startLogin(target)));
 const read = (target: Provider, path: string, { access_token }: Tokens) =>
   send(target, 'GET', path, { headers: { authorization: `Bearer ${access_token}` } });
-const keySets = (target: Provider): Promise<string[]> =>
-  Promise.all(
-    ['', '/portal', '/auth'].map(async (path) => {
-      const { status, text } = await send(target, 'GET', `${path}/.well-known/jwks.json`);
-      expect(status, path).toBe(200);
-      return text;
-    }),
-  );
-const stopped = ({ child }: { child: { exitCode: number | null; signalCode: string | null } }) => [
-  child.exitCode,
-  child.signalCode,
-];
+const keySets = async (target: Provider): Promise<string[]> => {
+  const paths = ['', '/portal', '/auth'].map((path) => `${path}/.well-known/jwks.json`);
+  const replies = await Promise.all(paths.map((path) => send(target, 'GET', path)));
+  expect(replies.map(({ status }) => status)).toEqual([200, 200, 200]);
+  return replies.map(({ text }) => text);
+};
+const stopped = ({ child }: Started) => [child.exitCode, child.signalCode];
 
 describe('serve', () => {
   test('takes requests once its ready file is there, and removes it when it stops', async () => {
@@ -70,24 +65,17 @@ describe('serve', () => {
       { timeout: PATIENCE, interval: 1 },
     );
     // At no time was a part of it to be read.
-    expect(reads.filter((text) => !['', 'left over from last time', reads.at(-1)].includes(text))).toEqual(
-      [],
-    );
-    const { base_url: base, ...ready } = v.parse(
-      v.looseObject({ base_url: v.string() }),
-      JSON.parse(reads.at(-1) ?? ''),
-    );
-    expect(ready).toEqual({
-      portal_url: `${base}/portal`,
-      auth_url: `${base}/auth`,
-      projects_api_group: 'projects',
-      experiments_api_group: 'experiments',
-      client_id: 'slices-conn',
-      listen: new URL(base).host,
-      pid: serving.child.pid,
-    });
-    const { port, origin } = new URL(base);
+    const due = ['', 'left over from last time', reads.at(-1)];
+    expect(reads.filter((text) => !due.includes(text))).toEqual([]);
+    const Ready = v.looseObject({ base_url: v.string() });
+    const { base_url: base, ...ready } = v.parse(Ready, JSON.parse(reads.at(-1) ?? ''));
+    const { port, origin, host } = new URL(base);
     expect(base).toBe(origin);
+    expect(ready).toEqual({
+      ...{ portal_url: `${base}/portal`, auth_url: `${base}/auth`, client_id: 'slices-conn' },
+      ...{ projects_api_group: 'projects', experiments_api_group: 'experiments' },
+      ...{ listen: host, pid: serving.child.pid },
+    });
     await keySets({ port: Number(port), base, issuer: `${base}/auth` });
     expect(readdirSync(folder).filter((name) => name.startsWith('ready'))).toEqual(['ready-0.json']);
     // A launcher passes on what the whole process group has got.
@@ -172,23 +160,20 @@ describe('serve refuses', () => {
     expect(existsSync(ready)).toBe(false);
   });
 
-  test('a topology that breaks its rules, and names what', async () => {
+  test('a topology that breaks its rules, a ready file that can’t be written, and a port that is taken, and names what', async () => {
     const file = join(folder, 'topology.json');
     writeFileSync(file, JSON.stringify({ ...smallTopology(4), sites: ['be-gent1'] }));
-    const { exitCode, message, why } = await refused('--memory', '--topology', file);
-    expect([exitCode, `${message} ${why}`]).toEqual([2, expect.stringContaining('pl-poznan1')]);
-  });
-
-  test('a ready file that can’t be written, as a mistake of the caller', async () => {
-    const missing = await refused('--memory', '--ready-file', join(folder, 'none', 'ready.json'));
-    expect(missing).toMatchObject({ exitCode: 2, message: expect.stringContaining('ready.json') });
-  });
-
-  test('a port that is taken', async () => {
     const other = createServer();
     const port = String(await listenOnLoopback(other));
-    const { exitCode, message } = await refused('--port', port, '--memory');
+    for (const [exitCode, flag, value, named] of [
+      [2, '--topology', file, 'pl-poznan1'],
+      [2, '--ready-file', join(folder, 'none', 'ready.json'), 'ready.json'],
+      [7, '--port', port, port],
+    ] as const) {
+      const report = await refused('--memory', flag, value);
+      expect(report.exitCode, flag).toBe(exitCode);
+      expect(`${report.message} ${report.why}`).toContain(named);
+    }
     other.close();
-    expect([exitCode, message]).toEqual([7, expect.stringContaining(port)]);
   });
 });

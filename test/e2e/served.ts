@@ -11,7 +11,7 @@ import { freePort } from '../fixtures/postgres-server.ts';
 import { type Started, startCommand } from '../fixtures/program.ts';
 import { openProxy } from '../fixtures/proxy.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-import { type Ended, type Machine, newMachine } from './command.ts';
+import { type Ended, newMachine } from './command.ts';
 import type { StartedHere } from './here.ts';
 
 export { LAUNCHER, type Started } from '../fixtures/program.ts';
@@ -128,18 +128,7 @@ export function pointingAt(at: string | { base_url: string; portal_url: string; 
 }
 
 /** A person's machine whose commands go to a server. */
-export interface Client extends Machine {
-  /** Starts a command without waiting for its end. */
-  start(...args: readonly string[]): Started;
-  /** Runs a command and waits for its end. */
-  command(...args: readonly string[]): Promise<Ended>;
-  /** Runs a command with `--json` that must succeed, and reads what it prints. */
-  result(...args: readonly string[]): Promise<Readonly<Record<string, unknown>>>;
-  /** The files of the logins that are kept. */
-  readonly logins: readonly string[];
-  /** The file of the only login. @throws Error when there is none, or another */
-  readonly credentials: string;
-}
+export type Client = ReturnType<typeof newClient>;
 
 function loginsIn(state: string): string[] {
   const folder = join(state, 'credentials');
@@ -176,31 +165,32 @@ export function age(client: Client, { left = -1000, of = 3_600_000 } = {}): Stor
  *
  * @param options see {@link newMachine}; a command that is started is always a process of its own
  */
-export function newClient(
-  env: Readonly<Record<string, string>>,
-  options?: Parameters<typeof newMachine>[0],
-): Client {
+export function newClient(env: Readonly<Record<string, string>>, options?: Parameters<typeof newMachine>[0]) {
   const machine = newMachine(options);
-  const { home, run } = machine;
+  const { home, run, resultOf } = machine;
   return {
     ...machine,
-    get logins() {
+    /** The files of the logins that are kept. */
+    get logins(): string[] {
       return loginsIn(machine.state);
     },
-    get credentials() {
+    /** The file of the only login. @throws Error when there is none, or another */
+    get credentials(): string {
       const [only, ...others] = loginsIn(machine.state);
       if (only === undefined || others.length > 0) throw new Error(`${others.length} other logins`);
       return only;
     },
-    start: (...args) => startCommand(args, { home, env: { ...env } }),
-    command: (...args) => run(args, { env }),
-    async result(...args) {
-      const { exitCode, stdout, stderr } = await run(['--json', ...args], { env });
-      if (exitCode !== 0) throw new Error(`${args.join(' ')} ended with ${exitCode}: ${stderr}`);
-      return v.parse(v.record(v.string(), v.unknown()), JSON.parse(stdout));
-    },
+    /** Starts a command without waiting for its end. */
+    start: (...args: readonly string[]) => startCommand(args, { home, env: { ...env } }),
+    /** Runs a command and waits for its end. */
+    command: (...args: readonly string[]) => run(args, { env }),
+    /** Runs a command with `--json` that must succeed, and reads what it prints. */
+    result: (...args: readonly string[]) => resultOf(args, env),
   };
 }
+
+/** A server that answers as it is told: see {@link record}. */
+export type Recorder = Awaited<ReturnType<typeof record>>;
 
 /** A request that a {@link Recorder} was sent. */
 export interface Recorded {
@@ -218,18 +208,8 @@ export interface Reply {
   text?: string;
 }
 
-/** A server on this machine that answers as it is told (or never) and keeps what it was sent. */
-export interface Recorder {
-  readonly url: string;
-  readonly requests: readonly Recorded[];
-  /** Goes away: connections are refused from then on. */
-  close(): void;
-}
-
-/** See {@link Recorder}. It ends with the test file. */
-export async function record(
-  answer: (request: Recorded, url: string) => Reply | 'hang' | 'reset',
-): Promise<Recorder> {
+/** A server on this machine that answers as it is told (or never) and keeps what it was sent. It ends with the test file. */
+export async function record(answer: (request: Recorded, url: string) => Reply | 'hang' | 'reset') {
   const requests: Recorded[] = [];
   let url = '';
   const server = createServer(async (request, response) => {
@@ -245,8 +225,10 @@ export async function record(
     response.end(reply.text ?? JSON.stringify(reply.json ?? {}));
   });
   url = `http://127.0.0.1:${await listenOnLoopback(server)}`;
-  atEndOfFile(() => server.close().closeAllConnections());
-  return { url, requests, close: () => server.close().closeAllConnections() };
+  /** Goes away: connections are refused from then on. */
+  const close = () => server.close().closeAllConnections();
+  atEndOfFile(close);
+  return { url, requests, close };
 }
 
 /** The code that a person enters at {@link providerReply}. */

@@ -3,27 +3,21 @@ import { chmodSync, cpSync, globSync, readFileSync, statSync, writeFileSync } fr
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { COMPILED } from '../fixtures/compiled.ts';
+import { LAUNCHER } from '../fixtures/program.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
-
-const program = join(import.meta.dirname, '../../bin/slices-conn.js');
 
 /** Node's own modules that a process has loaded at its end. */
 function loadedBy(...args: string[]): Set<string> {
   const print = `process.on('exit', () => process._rawDebug(process.moduleLoadList.join(' ')))`;
-  const { stderr } = spawnSync(
-    process.execPath,
-    ['--import', `data:text/javascript,${encodeURIComponent(print)}`, ...args],
-    {
-      encoding: 'utf8',
-      env: { ...COMPILED, SLICES_CONN_USER_TOKEN: 'a', SLICES_CONN_PORTAL_URL: 'http://127.0.0.1:1' },
-    },
-  );
+  const first = ['--import', `data:text/javascript,${encodeURIComponent(print)}`];
+  const env = { ...COMPILED, SLICES_CONN_USER_TOKEN: 'a', SLICES_CONN_PORTAL_URL: 'http://127.0.0.1:1' };
+  const { stderr } = spawnSync(process.execPath, [...first, ...args], { encoding: 'utf8', env });
   return new Set([...stderr.matchAll(/NativeModule (\S+)/g)].map(([, name = '']) => name));
 }
 
 // Each of them takes a tenth to twice of the time that Node itself takes to start (test/bench/README.md).
 test('a request loads neither the platform’s fetch, nor TLS, nor HTTP/2, nor a line editor', () => {
-  const loaded = loadedBy(program, 'project', 'list');
+  const loaded = loadedBy(LAUNCHER, 'project', 'list');
   expect(loaded).toContain('net');
   for (const name of [
     ...['internal/deps/undici/undici', '_http_client', 'http2', 'tls', 'child_process'],

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import { claimedClaims } from '../../src/tokens/claimed.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
@@ -94,16 +94,14 @@ test.each([[['reserve', '--token', 'canary']], [['list', '--experiment-token=can
   },
 );
 
-describe('with a login', () => {
-  test('a given user token is not combined with the portal tokens of the login', async () => {
-    const env: Record<string, string> = { ...served.env };
-    const client = newClient(env);
-    await client.result('login');
-    await client.result(...LINK);
-    env['SLICES_CONN_USER_TOKEN'] = tokens.user;
-    const { tokens: told } = await client.result('status');
-    expect(told).toEqual([known('user', 'environment')]);
-    const { stderr } = await client.command(...LINK, '--debug');
-    expect(asked(stderr).some((line) => line.includes('/portal/apis/'))).toBe(true);
-  });
+test('a given user token is not combined with the portal tokens of the login', async () => {
+  const env: Record<string, string> = { ...served.env };
+  const client = newClient(env);
+  await client.result('login');
+  await client.result(...LINK);
+  env['SLICES_CONN_USER_TOKEN'] = tokens.user;
+  const { tokens: told } = await client.result('status');
+  expect(told).toEqual([known('user', 'environment')]);
+  const { stderr } = await client.command(...LINK, '--debug');
+  expect(asked(stderr).some((line) => line.includes('/portal/apis/'))).toBe(true);
 });

@@ -61,12 +61,9 @@ test('tokens of one’s own: keygen, issue, inspect, verify: one passes what the
   const { run, home, json } = newMachine();
   expect(await json('token', 'keygen')).toEqual({ kid: 'key1', key: 'key.json', jwks: 'jwks.json' });
   expect(statSync(join(home, 'key.json')).mode & 0o777).toBe(0o600);
-  expect(JSON.parse(readFileSync(join(home, 'key.json'), 'utf8'))).toMatchObject({
-    kty: 'EC',
-    crv: 'P-256',
-    kid: 'key1',
-  });
-  const { keys } = JSON.parse(readFileSync(join(home, 'jwks.json'), 'utf8'));
+  const read = (name: string) => JSON.parse(readFileSync(join(home, name), 'utf8'));
+  expect(read('key.json')).toMatchObject({ kty: 'EC', crv: 'P-256', kid: 'key1' });
+  const { keys } = read('jwks.json');
   expect(keys).toMatchObject([{ kty: 'EC', crv: 'P-256', kid: 'key1', alg: 'ES256', use: 'sig' }]);
   expect(keys[0]).not.toHaveProperty('d');
 
@@ -80,26 +77,14 @@ test('tokens of one’s own: keygen, issue, inspect, verify: one passes what the
   const { verified, kind, header, claims: found } = JSON.parse(inspected.stdout);
   expect([verified, kind]).toEqual([false, 'service']);
   expect(header).toMatchObject({ alg: 'ES256', kid: 'key1', typ: 'JWT' });
-  expect(found).toMatchObject({
-    iss: 'https://svc.example.org',
-    sub: 'robot',
-    aud: 'x',
-    n: 1,
-    s: 'a=b',
-    o: { a: [true] },
-  });
+  const due = { sub: 'robot', aud: 'x', n: 1, s: 'a=b', o: { a: [true] } };
+  expect(found).toMatchObject({ iss: 'https://svc.example.org', ...due });
   expect(found.exp - found.iat).toBe(60);
 
   const check = ['--offline', '--json', 'verify', '--jwks', 'jwks.json'];
   const checked = await run([...check, '--issuer', 'https://svc.example.org'], { stdin: issued });
-  expect(JSON.parse(checked.stdout)).toEqual({
-    verified: true,
-    kind: 'service',
-    claims: found,
-    reservation: null,
-    standing: null,
-    as_of: null,
-  });
+  const nothing = { reservation: null, standing: null, as_of: null };
+  expect(JSON.parse(checked.stdout)).toEqual({ verified: true, kind: 'service', claims: found, ...nothing });
   const other = await run([...check, '--issuer', 'https://other.example.org'], { stdin: issued });
   expect(reportOf(other).exitCode).toBe(9);
   const { iat, exp } = Object((await json('token', 'issue', '--key', 'key.json', '--issuer', 'x'))['claims']);

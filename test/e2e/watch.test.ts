@@ -6,10 +6,12 @@ const LINK = ['reserve', 'be-gent1', 'pl-poznan1', '--bandwidth', '1G'];
 
 test('watch ends with 0 at the first line that its closed pipe does not take', async () => {
   const own = newMachine();
-  const { id } = reservationIn(await own.json(...LINK, '--start', '+1s', '--for', '5s'));
+  const { id } = reservationIn(await own.json(...LINK, '--start-now', '--for', '2h'));
   const watch = `'${process.execPath}' '${LAUNCHER}' --offline watch ${id} --json`;
   const command = ['bash', '-c', `${watch} | head -n 1; echo "\${PIPESTATUS[0]}"`];
   const shell = startProgram(command, { cwd: own.home, env: environmentIn(own.home) });
+  await shell.saw(/"event":"started"/, 'stdout');
+  await own.json('delete', '--yes', id);
   expect((await shell.ended).stdout.split('\n')[1]).toBe('0');
 });
 

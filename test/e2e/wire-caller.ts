@@ -1,7 +1,6 @@
-import * as v from 'valibot';
-import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
+import { headersBy, idIn as idInText } from '../fixtures/asked-server.ts';
 import { poll, send, startLogin, tokensIn, type WireReply } from '../fixtures/identity.ts';
-import { addressOf, booking, CONNECTIVITY, EXPERIMENTS, SIGNED } from '../fixtures/service.ts';
+import { booking, CONNECTIVITY } from '../fixtures/service.ts';
 import type { Listening } from '../fixtures/wire.ts';
 
 /** Logs in as the user of the server's --auto-approve. @returns the headers of a caller in the experiment `demo` */
@@ -10,19 +9,8 @@ export async function logIn(target: Listening): Promise<Record<string, string>> 
 }
 
 /** What a request about reservations of the experiment `demo` carries. */
-export async function headersWith(target: Listening, userToken: string): Promise<Record<string, string>> {
-  const authorization = `Bearer ${userToken}`;
-  const listed = await send(target, 'GET', EXPERIMENTS, { headers: { authorization } });
-  const { experiments } = v.parse(
-    v.object({ experiments: v.array(v.object({ id: v.string(), name: v.string() })) }),
-    JSON.parse(listed.text),
-  );
-  const id = experiments.find(({ name }) => name === 'demo')?.id;
-  const headers = { authorization, ...SIGNED };
-  const token = await send(target, 'GET', addressOf('experimentToken', id), { headers });
-  if (token.status !== 200) throw new Error(`no experiment token: ${token.status} ${token.text}`);
-  return { authorization, [EXPERIMENT_TOKEN_HEADER]: token.text };
-}
+export const headersWith = (target: Listening, userToken: string): Promise<Record<string, string>> =>
+  headersBy((path, headers) => send(target, 'GET', path, { headers }), userToken);
 
 /** Books 100 Mbps, or what `changes` say, for an hour from an hour from now. */
 export function book(
@@ -44,5 +32,4 @@ export function book(
 }
 
 /** The id of the reservation in a reply. */
-export const idIn = (reply: WireReply): string =>
-  v.parse(v.object({ id: v.string() }), JSON.parse(reply.text)).id;
+export const idIn = (reply: WireReply): string => idInText(reply.text);

@@ -419,14 +419,12 @@ describe('row 41: a server that is told to stop', () => {
     ['http', undefined],
     ['https', CERTIFICATE],
   ])('does not wait for idle clients: %s', async (_, certificate) => {
-    const { server, port } = await opened({}, greeting, certificate);
+    const { server, port } = await opened({ stopTimeout: 600_000 }, greeting, certificate);
     const silent = certificate ? follow(await dialSecurely(port)) : await dial(port);
     const kept = certificate ? follow(await dialSecurely(port)) : await dial(port);
     kept.socket.write(get());
     await vi.waitUntil(() => kept.replies() === 1, PATIENCE);
-    const began = performance.now();
     await Promise.all([server.close(), silent.closed, kept.closed]);
-    expect(performance.now() - began).toBeLessThan(2000);
   });
 
   test('while it drains, idle connections stay open, and each reply says that its connection closes', async () => {
@@ -473,14 +471,12 @@ describe('row 41: a server that is told to stop', () => {
   });
 
   test('does not wait for requests without a listener', async () => {
-    const server = createHttpServer(undefined, SHORT);
+    const server = createHttpServer(undefined, { ...SHORT, stopTimeout: 600_000 });
     const client = await dial(await server.open('127.0.0.1', 0));
     client.socket.write(get());
     await vi.waitUntil(() => client.socket.bytesWritten > 0, PATIENCE);
-    const began = performance.now();
     await server.close();
     expect(await client.closed).toBe('');
-    expect(performance.now() - began).toBeLessThan(2000);
   });
 });
 

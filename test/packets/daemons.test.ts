@@ -10,7 +10,7 @@ import { type Frame, type Guest, missingPackages, processorFault, startBench } f
 /** Daemons take `/sys` that can't be written for a container, and don't wait for udev, which no guest has. */
 const WITHOUT_UDEV = 'mount -o remount,ro /sys; mkdir -p /run/dbus; dbus-daemon --system --fork';
 const until = (condition: string): string =>
-  `i=0; until ${condition}; do i=$((i+1)); [ $i -lt 200 ] || exit 1; sleep 0.1; done`;
+  `i=0; until ${condition}; do i=$((i+1)); [ $i -lt 1200 ] || exit 1; sleep 0.1; done`;
 const NETWORKD = `${WITHOUT_UDEV}; mount -t tmpfs t /etc/systemd/network
   (/lib/systemd/systemd-networkd >daemon.log 2>&1 &); ${until('networkctl >/dev/null 2>&1')}`;
 const NM = `NetworkManager >daemon.log 2>&1; ${until('nmcli -t general status >/dev/null 2>&1')}`;

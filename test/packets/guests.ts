@@ -9,6 +9,7 @@ import { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Machine, RunOptions } from '../../src/cli/context.ts';
 import { Failure, shellWord } from '../../src/contract/failure.ts';
+import { PATIENCE } from '../fixtures/patience.ts';
 
 /** What guests need on this machine, each with the Debian package that brings it. */
 const NEEDED: readonly (readonly [path: string, debianPackage: string])[] = [
@@ -38,21 +39,9 @@ const QUICK_START = [
  * has it can't give a program its registers on processors that have more of them than it knows (AMX): each program crashes.
  */
 export function processorFault(): string | undefined {
-  const { stdout } = spawnSync(
-    '/usr/bin/linux.uml',
-    [
-      'mem=64M',
-      'rootfstype=hostfs',
-      'rootflags=/',
-      'ro',
-      'init=/bin/true',
-      'con=null',
-      'con0=null,fd:1',
-      'quiet',
-      ...QUICK_START,
-    ],
-    { encoding: 'utf8', timeout: 20_000 },
-  );
+  const root = ['rootfstype=hostfs', 'rootflags=/', 'ro', 'init=/bin/true'];
+  const call = ['mem=64M', ...root, 'con=null', 'con0=null,fd:1', 'quiet', ...QUICK_START];
+  const { stdout } = spawnSync('/usr/bin/linux.uml', call, { encoding: 'utf8', timeout: PATIENCE });
   return /ptrace set fp regs failed/.test(stdout ?? '')
     ? 'User Mode Linux can not set the registers of this processor'
     : undefined;

@@ -295,7 +295,7 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
     const made = await atBoth((which) => vlan(MAIN, which, '--address', `${MAIN.addresses[which]}/24`));
     await atBoth((which) => inGuest(which, made[which]));
     bench.provider.frames = [];
-    const { stdout } = await guests[0].run(`ping -n -M do -s 1472 -c 2 -i 0.2 -W 5 ${MAIN.addresses[1]}`);
+    const { stdout } = await guests[0].run(`ping -n -M do -s 1472 -c 2 -i 0.2 -W 120 ${MAIN.addresses[1]}`);
     expect(stdout).toContain(`1480 bytes from ${MAIN.addresses[1]}`);
     const full = bench.provider.frames.filter(({ bytes }) => bytes.length === 1522);
     const [s, c] = [MAIN.s, MAIN.c];
@@ -310,7 +310,7 @@ describe.skipIf(fault !== undefined && !(missing.length > 0 && process.env['CI']
       const { exitCode, stderr } = await world.runIn(machine, '--offline', ...call, '--apply', '--yes');
       if (exitCode !== 0) throw new Error(stderr);
     };
-    const pinged = () => inGuest(0, `ping -n -q -M do -s 1472 -c 1 -W 5 ${OTHER.addresses[1]}`);
+    const pinged = () => inGuest(0, `ping -n -q -M do -s 1472 -c 1 -W 120 ${OTHER.addresses[1]}`);
     await Promise.all([
       applied('--address', `${OTHER.addresses[0]}/24`),
       inGuest(1, await vlan(OTHER, 1, '--address', `${OTHER.addresses[1]}/24`)),

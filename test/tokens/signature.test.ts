@@ -61,6 +61,27 @@ describe('the signature of a connectivity token', () => {
     for (const form of [fewer, more]) expect(await verdict(key, form)).toBe('signature');
   });
 
+  test.each(['PS256', 'RS256'] as const)(
+    '%s: without the zero byte at its start it is refused',
+    async (alg) => {
+      const key = makeKey(alg);
+      // Of each key some claims have such a signature; PSS has another one each time.
+      for (let tried = 0; ; tried += 1) {
+        let start: number | undefined;
+        const claims = claimsOf('connectivity', { jti: `${tried}` });
+        const shortened = (data: Buffer) => {
+          const signature = key.sign(data);
+          start = signature[0];
+          return signature.subarray(1);
+        };
+        const token = makeToken(key, claims, { sign: shortened });
+        if (start !== 0) continue;
+        expect(await faultOf(verifyConnectivityToken(token, trustIn(key)))).toBe('signature');
+        return;
+      }
+    },
+  );
+
   test('PS256: a salt of another length than the digest is refused (RFC 7518 §3.5)', async () => {
     const key = makeKey('PS256');
     const salted = (data: Buffer) => {

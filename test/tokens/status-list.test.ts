@@ -42,7 +42,7 @@ function asking(answer: () => Promise<string> | Response, now = () => NOW) {
       const answered = await answer();
       return answered instanceof Response ? answered : new Response(answered);
     },
-    timeout: 1000,
+    timeout: 60_000,
     now,
   });
   return {
