@@ -18,10 +18,9 @@ export function nextStep(code: FailureCode): string | undefined {
 
 /** The failure that names all that was not typed. @param path of the command @param parts at least one, as in its usage */
 export function missingFailure(path: string, parts: readonly string[]): Failure {
-  const help = `${path} --help`;
   // Made here: it costs 12 ms, and hardly a command needs it.
   const listed = new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(parts);
-  return new Failure('usage', `${path} needs ${listed}.`, { fix: help });
+  return new Failure('usage', `${path} needs ${listed}.`);
 }
 
 /** Nouns whose commands use no services. */

@@ -85,7 +85,7 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
   const { now, faultyZone } = context;
   const typed = text.trim();
   if (/^now$/i.test(typed)) return now;
-  const [, ahead, back] = /^(?:\+|in\s)(.+)$|^(.+)\sago$/i.exec(typed) ?? [];
+  const [, ahead, back] = /^(?:\+(?!\d\d?:?\d\d$)|in\s)(.+)$|^(.+)\sago$/i.exec(typed) ?? [];
   if (ahead !== undefined) {
     const length = parseDuration(ahead);
     const instant = later(now, length);
@@ -326,17 +326,29 @@ const RANGE = new RegExp(
 
 const quoted = (text: string): string => (text.includes(' ') ? `'${text}'` : text);
 
+const OFFSETS = 'Offsets go from -12:00 to +14:00.';
+
 /** What was probably meant by a text that is not a time. @param names what comes before a start, and before an end; default: the flags */
 export function adviceOnTime(typed: string, [start, end] = ['--start', '--end']): string {
   const [, day, from = '', between = '', until] = RANGE.exec(typed) ?? [];
   if (until !== undefined) {
     const at = (time: string): string => quoted(day === undefined ? time : `${day} ${time}`);
     const isOffset = between === '-' && readOffset(`-${until}`) !== undefined;
-    const other = isOffset ? ` Where -${until} is an offset, write ${at(`${from} UTC-${until}`)}.` : '';
+    const other = isOffset
+      ? ` Where -${until} is an offset, write ${at(`${from} UTC-${until}`)}.`
+      : between === '-'
+        ? ` ${OFFSETS}`
+        : '';
     return `A start and an end are two times: ${start} ${at(from)} ${end} ${at(until)}.${other}`;
+  }
+  const [, clock, minutes] = /^\+(\d\d?):?([0-5]\d)$/.exec(typed) ?? [];
+  if (clock) {
+    const lasting = `+${Number(clock)}h${minutes === '00' ? '' : minutes}`;
+    return `Write ${lasting} for so long after now, or ${clock}:${minutes} for the time of day. An offset stands behind a time of day.`;
   }
   const [, date, time] = /^(\d{4}-\d\d-\d\d)\s?[-+](\d\d:\d\d)$/.exec(typed) ?? [];
   if (date) return `Write '${date} ${time}'. An offset stands behind a time of day.`;
+  if (/:\d\d(?::\d\d)? ?[+-]\d\d:?\d\d$/.test(typed)) return OFFSETS;
   if (/\bmidnight\b/i.test(typed))
     return "A day has two midnights: write 'friday 00:00' or 'saturday 00:00'.";
   const [, rest = '', zone] = /^(.*?)\s*\(?([a-z][a-z0-9/_+-]*)\)?$/i.exec(typed) ?? [];

@@ -41,8 +41,9 @@ export function reportFailure(
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
   const offers = error instanceof Refusal ? error.offers : [];
   const offered = offers.map((offer) => ({ offer, command: retyped(typed, offer.changes, ...offer.more) }));
-  const fix = offered[0]?.command ?? wholeAdvice(typed, advised);
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
+  const help = exitCode === EXIT_CODE_OF.usage ? `${pathOf(typed.command)} --help` : undefined;
+  const fix = offered[0]?.command ?? wholeAdvice(typed, advised) ?? help;
   const origin = code === 'bug' ? facts.cause : error;
   if (isTyped(typed, 'debug') && origin instanceof Error)
     stderr.write(`${escapeLines(withoutTokens(origin.stack ?? ''))}\n`);
@@ -129,7 +130,6 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
 
 /** Advice as a command; undefined where the typed command has none of the flags to change. */
 function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string | undefined {
-  if (advised === '--help') return `${pathOf(typed.command)} --help`;
   if (typeof advised !== 'object') return advised && withServices(servicesIn(typed), advised);
   const whole = retyped(typed, advised);
   return whole === retyped(typed, {}) ? undefined : whole;

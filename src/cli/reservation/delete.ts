@@ -194,8 +194,7 @@ function checkFlags(words: readonly string[], { all, everyone, asAdministrator, 
     ],
     [reason !== undefined && !asAdministrator, '--reason is for administrators.', own],
   ];
-  for (const [isWrong, message, why] of faults)
-    if (isWrong) throw new Failure('usage', message, { why, fix: '--help' });
+  for (const [isWrong, message, why] of faults) if (isWrong) throw new Failure('usage', message, { why });
 }
 
 /** The reservations that the words mean, one after the other. If a word means no reservation, the failure also says that nothing was deleted. */

@@ -168,7 +168,6 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
   if (end === undefined) {
     throw new Failure('usage', 'The end is missing.', {
       why: "The experiment's token does not say when it ends. Give --end TIME.",
-      fix: '--help',
     });
   }
   const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);

@@ -176,6 +176,15 @@ test.each<[string, string[], string]>([
   expect(object(failure, words).fix).toBe(typed);
 });
 
+test('what was typed wrong ends with the help of the command, where no other step is known', () => {
+  const words = ['--offline', 'delete', '--everyone'];
+  for (const fix of [undefined, { via: undefined }]) {
+    expect(told(new Failure('usage', 'No.', { fix }), words).text).toContain(
+      '  try: slices-conn delete --help\n',
+    );
+  }
+});
+
 test.each<[string, Failure, boolean]>([
   ['nobody is there', new Failure('network', 'No.', { why: 'connect ECONNREFUSED.' }), true],
   ['503', new Failure('unavailable', 'No.'), true],
