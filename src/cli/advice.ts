@@ -33,19 +33,16 @@ const ACTING = [
 ];
 
 /**
- * Adds to an advised command of this program the flags that choose the services, the project and the
- * experiment; without them it would use other services.
+ * The flags that choose the services, the project and the experiment, for an advised command of this program; without them it
+ * would use other services. Each has a blank behind it.
  *
- * @example withServices({ profile: 'lab' }, 'slices-conn list') // 'slices-conn --profile lab list'
+ * @param advice the command's words, and whatever follows them
+ * @example servicesFor({ profile: 'lab' }, 'list') // '--profile lab '
  */
-export function withServices(services: ServiceFlags, advice: string): string {
-  const [first = '', ...later] = advice.split(' && ');
-  if (later.length > 0 && first.startsWith('unset ')) {
-    return `${first} && ${withServices(services, later.join(' && '))}`;
-  }
-  const [program, noun = '', verb, ...more] = advice.split(' ');
-  const isHelp = noun.startsWith('-') || [verb, ...more].at(-1) === '--help';
-  if (program !== 'slices-conn' || isHelp || WITHOUT_SERVICES.includes(noun)) return advice;
+export function servicesFor(services: ServiceFlags, advice: string): string {
+  const words = advice.split(' ');
+  const [noun = '', verb = ''] = words.map((word) => word.replace(/[.,;:)]+$/, ''));
+  if (noun.startsWith('-') || words.at(-1) === '--help' || WITHOUT_SERVICES.includes(noun)) return '';
   const { offline, profile, caFile, project, experiment } = services;
   const isActing = ACTING.includes(noun) || ACTING.includes(`${noun} ${verb}`);
   // The command that chooses an experiment chooses one of a project.
@@ -58,15 +55,10 @@ export function withServices(services: ServiceFlags, advice: string): string {
     ...(isActing || isChoosing ? { project } : {}),
     ...(isActing ? { experiment } : {}),
   };
-  const flags = Object.entries(values)
-    // A command that was typed with other flags has them already.
-    .filter(([name, value]) => value !== undefined && !has([verb, ...more], `--${name}`))
+  // A command that was typed with other flags has them already.
+  const has = (flag: string): boolean => words.some((word) => word === flag || word.startsWith(`${flag}=`));
+  return Object.entries(values)
+    .filter(([name, value]) => value !== undefined && !has(`--${name}`))
     .map(([name, value]) => `--${name} ${value === true ? '' : `${shellWord(String(value))} `}`)
     .join('');
-  return `slices-conn ${flags}${advice.slice('slices-conn '.length)}`;
-}
-
-/** Whether a flag is among words, alone or with its value. */
-function has(words: readonly (string | undefined)[], flag: string): boolean {
-  return words.some((word) => word === flag || word?.startsWith(`${flag}=`));
 }

@@ -1,6 +1,7 @@
 import { shellWord } from '../../contract/failure.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
+import { type ServiceFlags, servicesFor } from '../advice.ts';
 import { type AdviceShell, partFor, quoted, shellOf, UNIX_PARTS, type UnixPart } from './shells.ts';
 
 /** This program's name, with which advice is written. */
@@ -10,6 +11,8 @@ export const PROGRAM = 'slices-conn';
 export interface Started {
   program: string;
   shell: AdviceShell;
+  /** The flags that chose the services of this command: advised commands have them too. Default: none. */
+  services?: ServiceFlags;
 }
 
 /** This program by its name in a shell of Unix: as advice is written. */
@@ -57,12 +60,24 @@ const PARTS = new RegExp(
  * @example asStarted({ program: 'npx slices-conn', shell: 'posix' }, 'To see it: slices-conn list')
  * // 'To see it: npx slices-conn list'
  */
-export function asStarted({ program, shell }: Started, text: string): string {
-  return text.replace(PARTS, (found: string, ...rest: unknown[]) => {
-    const part = rest.at(-1) as UnixPart & { name?: string };
+export function asStarted({ program, shell, services = {} }: Started, text: string): string {
+  const chosen = replaced(text, (found, { name }, rest) =>
+    name === undefined ? found : found + servicesFor(services, rest),
+  );
+  return replaced(chosen, (found, part) => {
     if (part.name !== undefined) return `${program} `;
     return shell === 'posix' ? found : partFor(shell, found, part);
   });
+}
+
+/** @param by gets each of {@link PARTS} with its groups, and the text that follows it */
+function replaced(
+  text: string,
+  by: (found: string, part: UnixPart & { name?: string }, rest: string) => string,
+): string {
+  return text.replace(PARTS, (found: string, ...more: unknown[]) =>
+    by(found, more.at(-1) as UnixPart, text.slice(Number(more.at(-3)) + found.length)),
+  );
 }
 
 /** Members of printed objects that hold advice. */

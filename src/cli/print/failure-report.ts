@@ -1,7 +1,7 @@
 import { asFailure, type Failure, type FailureFacts } from '../../contract/failure.ts';
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { nextStep, withServices } from '../advice.ts';
+import { nextStep } from '../advice.ts';
 import { type CommandLine, isTyped, retyped, servicesIn } from '../command-line.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import { continued, pathOf } from '../help-layout.ts';
@@ -33,9 +33,10 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
+  { stderr, typed, started: by = BY_NAME, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
+  const started = { ...by, services: servicesIn(typed) };
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
@@ -130,7 +131,7 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
 
 /** Advice as a command; undefined where the typed command has none of the flags to change. */
 function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string | undefined {
-  if (typeof advised !== 'object') return advised && withServices(servicesIn(typed), advised);
+  if (typeof advised !== 'object') return advised;
   const whole = retyped(typed, advised);
   return whole === retyped(typed, {}) ? undefined : whole;
 }

@@ -8,7 +8,6 @@ import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../session/reser
 import type { Session } from '../../session/session.ts';
 import { claimedSubject } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/links.ts';
-import { type ServiceFlags, withServices } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { conflict, onServiceTime, readSpan, type Span } from '../period.ts';
@@ -105,11 +104,8 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
   for (const { item, experiment } of shown) {
     if (item.state !== 'unknown') continue;
     const { id } = experiment;
-    const services = {
-      ...context.flags,
-      ...(flags.allExperiments && id !== undefined ? { experiment: id } : {}),
-    };
-    output.notice(whatToDo(item, services, times, known));
+    const where = flags.allExperiments && id !== undefined ? ['--experiment', id] : [];
+    output.notice(whatToDo(item, where, times, known));
   }
 }
 
@@ -202,23 +198,23 @@ function noneText(
 /**
  * Explains an unknown outcome, with what settles it. An answer may have come that could not be read or verified.
  *
+ * @param where the flags of its experiment
  * @param service whether it lists reservations, and whether it takes idempotency keys
  */
 function whatToDo(
   { id, requested, entry }: ListedReservation,
-  services: ServiceFlags,
+  where: readonly string[],
   times: TimeContext,
   { hasList, hasKeys }: { hasList: boolean; hasKeys: boolean },
 ): string {
   const asked = entry ? `${shortTime(entry.askedAt, times)} ${times.zone}` : '';
   if (id !== null) {
-    const shows = withServices(services, ownCommand('show', id));
     // The id of a create is known from its answer alone.
     const said =
       entry?.asked === 'reserve'
         ? `The service's answer about ${id}, asked for at ${asked}, could not be verified.`
         : `No valid answer came to the last request about ${id}, sent at ${asked}.`;
-    return `${said} To see its state: ${shows}`;
+    return `${said} To see its state: ${ownCommand('show', id, ...where)}`;
   }
   const link = requested ? linkName(requested) : 'a link';
   const said = `${link}: no valid answer came to the request of ${asked}, so the link may be booked.`;
@@ -226,12 +222,12 @@ function whatToDo(
   // A part of a list of changes was never asked for alone.
   const isPart = entry.key.includes('/');
   if (requested && hasKeys && !isPart && isWithin(entry.beganAt, KEY_KEPT, times.now)) {
-    const again = reserveText(requested, '--idempotency-key', entry.key);
-    return `${said} To settle it: ${withServices(services, again)}`;
+    const again = reserveText(requested, '--idempotency-key', entry.key, ...where);
+    return `${said} To settle it: ${again}`;
   }
   return hasList
     ? `${said} What this list does not show by ${shortTime(entry.askedAt + ARRIVAL_LIMIT_MS, times)} was never made.`
-    : `${said} This service can't look it up: ask its operators whether it is. If it is not: ${withServices(services, ownCommand('list', '--forget', entry.key))}`;
+    : `${said} This service can't look it up: ask its operators whether it is. If it is not: ${ownCommand('list', '--forget', entry.key, ...where)}`;
 }
 
 /**

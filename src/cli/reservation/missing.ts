@@ -6,9 +6,7 @@ import { SITES } from '../../contract/links.ts';
 import type { AskedRoute } from '../../contract/reservation.ts';
 import { linkName } from '../../words/links.ts';
 import { parseTime } from '../../words/typed-time.ts';
-import { withServices } from '../advice.ts';
 import type { Context } from '../context.ts';
-import { continued } from '../help-layout.ts';
 import type { PeriodFlags } from '../period.ts';
 import { availabilityChart, chartColumns } from '../print/availability-chart.ts';
 import { askFor, chooseNamed } from '../questions.ts';
@@ -122,8 +120,7 @@ export async function askForMissing(
   const sites = [...(missing.has('site1') ? [first] : []), ...(missing.has('site2') ? [second] : [])];
   const whole = [...texts.toSpliced(at, 0, ...sites), ...flags];
   output.prompt('The command for this:');
-  const command = `  ${withServices(context.flags, ownCommand(...whole))}`;
-  for (const line of continued(command, output.columns, output.shell).split('\n')) output.prompt(line);
+  output.command(ownCommand(...whole));
   return whole;
 }
 

@@ -10,7 +10,6 @@ import { inOneText, instant, inTimes, type Said, sentence } from '../../contract
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../tokens/claimed.ts';
 import { linkName, viaAside } from '../../words/links.ts';
-import { withServices } from '../advice.ts';
 import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';
 import { jsonText } from '../print/output.ts';
@@ -321,13 +320,12 @@ export class RunReservation {
       const more = formatDuration(end - this.#end);
       await this.say(sentence`warning: The link was not extended by ${more}: ${saidOf(error)} ${left}`);
       const update = ownCommand('update', this.#id, '--extend', durationWord(end - this.#end) ?? '1m');
-      context.output.notice(`  try: ${withServices(context.flags, update)}`);
+      context.output.notice(`  try: ${update}`);
     }
   }
 
   async #reportUndeleted(error: unknown): Promise<void> {
-    const { clock, flags, output } = this.#run.context;
-    const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
+    const { clock, output } = this.#run.context;
     const goesOn = mayBeRepeated(error);
     const next = goesOn
       ? 'The deletion is tried again in the background until that works, or the link ends'
@@ -335,7 +333,7 @@ export class RunReservation {
     const what = sentence`${this.#id} ${goesOn ? 'is not deleted yet' : 'was not deleted'}: ${saidOf(error)}`;
     // Not a notice, which --quiet would leave out.
     output.prompt(sentence`warning: ${what} ${next} at ${this.#until}.`.in(timesIn(await clock.times())));
-    if (!goesOn) output.prompt(`  try: ${command}`);
+    if (!goesOn) output.prompt(`  try: ${ownCommand('delete', '--yes', this.#id)}`);
   }
 }
 

@@ -129,18 +129,18 @@ describe('one failure for several deletions', () => {
     ],
   ])('row 43: %s', (_, failed, code, facts) => {
     const ids = ['con_1', 'con_2', 'con_3'];
-    const failures = new Map(ids.flatMap((one, at) => (failed[at] ? [[one, failed[at]]] : [])));
-    const { code: told, facts: more } = summary(ids, failures);
+    const targets = ids.map((one, at) => ({ id: one, failure: failed[at] }));
+    const { code: told, facts: more } = summary(targets);
     expect([told, more]).toMatchObject([code, facts]);
     if (failed[1] === known)
       expect(String(more.why)).toBe('con_1: It is gone. There is no reservation con_2.');
   });
 
   test('row 43: deletions that were not made have no maybeDone', () => {
-    const failures = new Map([
-      ['con_1', away],
-      ['con_2', gone],
-    ]);
-    expect(summary(['con_1', 'con_2'], failures).facts.maybeDone).toBeUndefined();
+    const targets = [
+      { id: 'con_1', failure: away },
+      { id: 'con_2', failure: gone },
+    ];
+    expect(summary(targets).facts.maybeDone).toBeUndefined();
   });
 });
