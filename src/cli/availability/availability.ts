@@ -12,15 +12,14 @@ import { linkName } from '../../words/links.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { CommandLine } from '../command-line.ts';
 import type { Context } from '../context.ts';
-import { continued } from '../help-layout.ts';
 import { readWindow } from '../period.ts';
 import { availabilityChart, chartColumns, type LinkAvailability } from '../print/availability-chart.ts';
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
-import { folded } from '../print/folded.ts';
+import { continued, folded } from '../print/folded.ts';
 import { escapeLines, escapeText, type Output } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
-import { ROUTE_OPTIONS, readRoute, routeWords } from '../reservation/route-options.ts';
+import { ROUTE_OPTIONS, readRoute, routeWords } from '../reservation/options.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { siteName } from '../values.ts';
 

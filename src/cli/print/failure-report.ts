@@ -4,10 +4,10 @@ import { withoutTokens } from '../../contract/secret.ts';
 import { nextStep } from '../advice.ts';
 import { type CommandLine, isTyped, retyped, servicesIn } from '../command-line.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
-import { continued, pathOf } from '../help-layout.ts';
+import { pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
 import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
-import { folded } from './folded.ts';
+import { continued, folded } from './folded.ts';
 import { offerItem, offerLines, Refusal } from './offers.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
 

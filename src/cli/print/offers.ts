@@ -3,8 +3,7 @@ import { formatInstant } from '../../contract/instants.ts';
 import type { AlternativeKind } from '../../contract/problems.ts';
 import type { Said } from '../../contract/said.ts';
 import type { Outcome } from '../context.ts';
-import { continued } from '../help-layout.ts';
-import { folded } from './folded.ts';
+import { continued, folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
 /** A request that the service would accept in place of the refused one. */

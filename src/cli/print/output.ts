@@ -2,9 +2,8 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
-import { continued } from '../help-layout.ts';
 import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
-import { folded } from './folded.ts';
+import { continued, folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';

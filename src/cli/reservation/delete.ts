@@ -12,7 +12,7 @@ import { claimedRole, claimedSubject } from '../../tokens/claimed.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import { continued } from '../help-layout.ts';
+import { continued } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
 import { reservationWord } from '../values.ts';

@@ -40,8 +40,7 @@ import { distanceIn, endAside, shortTime, shortTimes, type TimeContext } from '.
 import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
 import { askForMissing, missingOf, withLeast } from './missing.ts';
-import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
-import { noticeTextsNotKept, noticeUnsaved, TEXT_OPTIONS } from './text-options.ts';
+import { noticeTextsNotKept, noticeUnsaved, ROUTE_OPTIONS, readRoute, TEXT_OPTIONS } from './options.ts';
 import { waitForStart } from './wait-for-start.ts';
 
 /**

@@ -12,7 +12,7 @@ import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
 import { onServiceTime, periodToSend } from '../period.ts';
 import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
-import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
+import { ROUTE_OPTIONS, readRoute } from './options.ts';
 import { checkGivenTokens, lastEnd, RunReservation } from './run-reservation.ts';
 
 /**

@@ -15,8 +15,8 @@ import { escapeText } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { keyFileOf } from '../tokens.ts';
 import { toldOfGone } from './again.ts';
+import { noticeUnsaved } from './options.ts';
 import { reservationArgument } from './reservation-argument.ts';
-import { noticeUnsaved } from './text-options.ts';
 
 /** `slices-conn show ID [--token] [--save FILE [--with-key]]`. */
 export const command = {

@@ -20,8 +20,8 @@ import { reservationCard, reservationResult } from '../print/cards.ts';
 import { confirmIfAsked } from '../questions.ts';
 import { shortTimes } from '../times.ts';
 import { refusalOf } from './alternatives.ts';
+import { noticeTextsNotKept, TEXT_OPTIONS } from './options.ts';
 import { reservationArgument } from './reservation-argument.ts';
-import { noticeTextsNotKept, TEXT_OPTIONS } from './text-options.ts';
 
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
 export const command = {
