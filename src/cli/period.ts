@@ -75,19 +75,21 @@ const ON_THE_WAY = 5000;
  * A period as it is sent. Where it starts with its request and has a duration, it is not to be shorter than that: it ends 5 s
  * later, rounded up to a second (cli/README.md, "Values").
  *
- * @param now when it is sent, in milliseconds
+ * @param times when it is sent; the duration that was typed for its end is kept there
  * @param expiry the experiment's, in milliseconds, where it is known: the addition does not go past it
  * @throws Failure `usage` after the year 9999
  */
 export function periodToSend<Sent extends Partial<NewPeriod>>(
   { lasting, ...period }: Sent,
-  now: number,
+  { now, typedDurations }: Pick<TimeContext, 'now' | 'typedDurations'>,
   expiry = LAST_INSTANT,
 ): Omit<Sent, 'lasting'> {
   if (lasting === undefined) return period;
   const end = later(now, lasting);
   const full = Math.ceil((end + ON_THE_WAY) / 1000) * 1000;
-  return { ...period, end: Math.max(end, Math.min(full, expiry, LAST_INSTANT)) };
+  const sent = Math.max(end, Math.min(full, expiry, LAST_INSTANT));
+  typedDurations?.set(sent, lasting);
+  return { ...period, end: sent };
 }
 
 /**

@@ -110,7 +110,7 @@ describe('an end without a date is the first one after the start', () => {
 
 describe('a period that starts with its request', () => {
   const asked = { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR } as const;
-  const endSent = (now: number, expiry?: number): number => periodToSend(asked, now, expiry).end;
+  const endSent = (now: number, expiry?: number): number => periodToSend(asked, { now }, expiry).end;
 
   test.each<[string, number, number | undefined, number]>([
     ['5 s later than asked', NOW, undefined, NOW + 2 * HOUR + 5000],
@@ -124,7 +124,7 @@ describe('a period that starts with its request', () => {
 
   test('with an end, and one that starts later, are sent as they are', () => {
     const period = { start: START, end: END };
-    expect(periodToSend(period, NOW, END - 1)).toEqual(period);
+    expect(periodToSend(period, { now: NOW }, END - 1)).toEqual(period);
   });
 
   test('a warning says by how much it is too short', () => {

@@ -229,7 +229,7 @@ function requestFor(
 ): ReservationRequest {
   const { start, end, length } = wanted;
   const lasting = start === 'now' ? length : undefined;
-  return { ...request, ...periodToSend({ start, end, lasting }, now(), expiry) };
+  return { ...request, ...periodToSend({ start, end, lasting }, { now: now() }, expiry) };
 }
 
 /** Whether an update gives up anything that the reservation has, and whether it needs anything more. */

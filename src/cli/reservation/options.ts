@@ -1,4 +1,3 @@
-import type { ProvenReservation } from '../../client/proof.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/fields.ts';
 import type { OptionDeclaration, OptionsOf, OptionTable } from '../../contract/flags.ts';
@@ -6,12 +5,9 @@ import {
   type AskedRoute,
   askedRouteOf,
   asksForRoute,
-  RESERVATION_TEXTS,
   type ReservationText,
-  type ReservationTexts,
 } from '../../contract/reservation.ts';
 import { contradictionText } from '../../words/links.ts';
-import type { Output } from '../print/output.ts';
 import { siteName } from '../values.ts';
 
 /** The flags of a route. */
@@ -66,31 +62,6 @@ export const TEXT_OPTIONS = {
     help: "what it is for, up to 200 characters; '' for nothing",
   },
 } as const satisfies Record<ReservationText, OptionDeclaration>;
-
-/** Says which texts were asked for that the service does not keep. */
-export function noticeTextsNotKept(
-  output: Pick<Output, 'notice'>,
-  asked: ReservationTexts,
-  { reservation }: Pick<ProvenReservation, 'reservation'>,
-): void {
-  // An empty description takes it away.
-  const left = RESERVATION_TEXTS.filter((text) => asked[text] && reservation[text] === undefined);
-  if (left.length === 0) return;
-  const names = left.map((text) => `${text}s`).join(' and no ');
-  output.notice(
-    `This service keeps no ${names}: only this machine knows ${left.length > 1 ? 'these' : 'this one'}.`,
-  );
-}
-
-/** Says that the file of `--save` was not written: a service that signs nothing has no token for it. */
-export function noticeUnsaved(
-  output: Pick<Output, 'notice'>,
-  save: string | undefined,
-  { token }: Pick<ProvenReservation, 'token'>,
-): void {
-  if (save === undefined || token !== null) return;
-  output.notice(`Warning: ${save} was not written, since this service signs nothing.`);
-}
 
 /** Checks the form of a name. */
 function reservationName(text: string): string {

@@ -30,17 +30,17 @@ import {
   periodToSend,
   readPeriod,
   readSearch,
-  shortfall,
 } from '../period.ts';
-import { rehearsalCard, reservationCard, reservationResult } from '../print/cards.ts';
+import { rehearsalCard, reservationResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
-import { type CardLine, escapeText } from '../print/output.ts';
+import type { CardLine } from '../print/output.ts';
 import { confirmIfAsked, confirmWriting } from '../questions.ts';
 import { distanceIn, endAside, shortTime, shortTimes, type TimeContext } from '../times.ts';
 import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
 import { askForMissing, missingOf, withLeast } from './missing.ts';
-import { noticeTextsNotKept, noticeUnsaved, ROUTE_OPTIONS, readRoute, TEXT_OPTIONS } from './options.ts';
+import { ROUTE_OPTIONS, readRoute, TEXT_OPTIONS } from './options.ts';
+import { printChanged } from './results.ts';
 import { waitForStart } from './wait-for-start.ts';
 
 /**
@@ -169,8 +169,7 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
       why: "The experiment's token does not say when it ends. Give --end TIME.",
     });
   }
-  const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);
-  if (lasting !== undefined) (await context.clock.times()).typedDurations?.set(request.end, lasting);
+  const request = periodToSend({ ...asked, end }, await context.clock.times(), expiry);
   const running = { context, flags, session, experiment };
   if (flags.dryRun) await rehearse(running, request);
   else {
@@ -207,38 +206,18 @@ async function book(run: Run, asked: ReservationRequest, lasting?: number): Prom
     .change([{ action: 'create', request }], options)
     .catch(refusedTo(run, asked));
   if (save !== undefined) await saveProof(context.files, save, proven);
-  if (wait === undefined) return printBooked(run, proven, request, lasting);
+  const reserved = async (booked: ProvenReservation): Promise<void> => {
+    const more = foundLines(request, booked.reservation, await context.clock.times());
+    await printChanged(context, 'Reserved', booked, { experiment, more, request, lasting, save });
+  };
+  if (wait === undefined) return reserved(proven);
   const started = () => waitForStart(proven, { context, session, wait, allowUnsigned });
   // A failure leaves stdout empty with --json, so the result comes last.
-  if (output.json) return printBooked(run, await started(), request, lasting);
-  await printBooked(run, proven, request, lasting);
+  if (output.json) return reserved(await started());
+  await reserved(proven);
   const now = await started();
   if (now === proven) return output.notice('The link has started.');
-  const about = { times: await context.clock.times(), experiment };
-  await output.result(reservationResult(now), (print) =>
-    reservationCard(print, 'Started, changed meanwhile:', now, about),
-  );
-}
-
-async function printBooked(
-  run: Run,
-  proven: ProvenReservation,
-  request: ReservationRequest,
-  lasting: number | undefined,
-): Promise<void> {
-  const { context, experiment, flags } = run;
-  const { output } = context;
-  const { save } = flags;
-  const times = await context.clock.times();
-  const more = foundLines(request, proven.reservation, times);
-  await output.result(reservationResult(proven), (print) => {
-    const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
-    return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
-  });
-  const warning = shortfall(periodOf(proven.reservation), lasting);
-  if (warning !== undefined) output.notice(warning);
-  noticeTextsNotKept(output, request, proven);
-  noticeUnsaved(output, save, proven);
+  await printChanged(context, 'Started, changed meanwhile:', now, { experiment });
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */

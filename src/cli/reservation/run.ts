@@ -101,7 +101,7 @@ export async function run(
     return bookAndRun({ ...asked, start: 'now', end: Math.min(last, latest), duration });
   }
   const expiry = claimedExperimentExpiry(access.token.reveal());
-  const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, now, expiry);
+  const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, { now }, expiry);
   await checkGivenTokens(session, end, now);
   return bookAndRun({ ...asked, start: 'now', end });
 

@@ -14,14 +14,13 @@ import {
   PERIOD_CHANGE_OPTIONS,
   periodToSend,
   readPeriodChange,
-  shortfall,
 } from '../period.ts';
-import { reservationCard, reservationResult } from '../print/cards.ts';
 import { confirmIfAsked } from '../questions.ts';
 import { shortTimes } from '../times.ts';
 import { refusalOf } from './alternatives.ts';
-import { noticeTextsNotKept, TEXT_OPTIONS } from './options.ts';
+import { TEXT_OPTIONS } from './options.ts';
 import { reservationArgument } from './reservation-argument.ts';
+import { printChanged } from './results.ts';
 
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
 export const command = {
@@ -69,9 +68,7 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const before = asUpdate(current.reservation);
-  const period = periodToSend(asked, context.clock.now(), expiry);
-  if (asked.lasting !== undefined && period.end !== undefined)
-    (await context.clock.times()).typedDurations?.set(period.end, asked.lasting);
+  const period = periodToSend(asked, await context.clock.times(), expiry);
   const { start = before.start, end = before.end } = period;
   const wanted = { ...before, ...rate, ...texts, start, end };
   await confirmGrowth(context, before, wanted);
@@ -96,13 +93,8 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
           send,
         });
       });
-    const times = await context.clock.times();
-    await context.output.result(reservationResult(proven), (print) =>
-      reservationCard(print, 'Updated', proven, { times, experiment, before: current.reservation }),
-    );
-    noticeTextsNotKept(context.output, texts, proven);
-    const warning = shortfall(periodOf(proven.reservation), due);
-    if (warning !== undefined) context.output.notice(warning);
+    const about = { experiment, before: current.reservation };
+    await printChanged(context, 'Updated', proven, { ...about, request: texts, lasting: due });
   }
 }
 
