@@ -163,30 +163,23 @@ function checkSeparated(command: readonly string[], { typed, output }: Context):
  * @throws Failure `link_lost` where the command was ended because the link was lost
  */
 async function untilEnded(
-  context: Context,
+  { clock }: Context,
   { extend = false, onLost }: Flags,
   reservation: RunReservation,
   started: StartedCommand,
 ): Promise<number> {
   const over = new AbortController();
   const ended = started.ended.finally(() => over.abort());
-  const wait = (milliseconds: number): Promise<void> =>
-    context.clock.sleep(milliseconds, over.signal).catch(() => undefined);
-  for (;;) {
-    await reservation.untilLook(extend, over.signal);
-    if (over.signal.aborted) return ended;
-    const loss = await reservation.look(extend);
-    if (over.signal.aborted) return ended;
-    if (loss === undefined) continue;
-    if (onLost === 'warn') {
-      await reservation.say(sentence`warning: ${loss} The command goes on without the link.`);
-      return ended;
-    }
-    await reservation.say(sentence`${loss} The command is asked to end.`);
-    started.signal('SIGTERM');
-    await wait(GRACE);
-    if (!over.signal.aborted) started.signal('SIGKILL');
-    await ended;
-    throw new Failure('link_lost', loss, { why: 'The command was ended, as --on-lost term says.' });
+  const loss = await reservation.untilLost(over.signal, { extend });
+  if (loss === undefined) return ended;
+  if (onLost === 'warn') {
+    await reservation.say(sentence`warning: ${loss} The command goes on without the link.`);
+    return ended;
   }
+  await reservation.say(sentence`${loss} The command is asked to end.`);
+  started.signal('SIGTERM');
+  await clock.sleep(GRACE, over.signal).catch(() => undefined);
+  if (!over.signal.aborted) started.signal('SIGKILL');
+  await ended;
+  throw new Failure('link_lost', loss, { why: 'The command was ended, as --on-lost term says.' });
 }
