@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { type Changes, ownCommand } from '../contract/failure.ts';
-import type { ServiceFlags } from './advice.ts';
+import type { ServiceFlags } from './print/as-started.ts';
 
 /** A word of a command line, and what it is. */
 interface TypedWord {

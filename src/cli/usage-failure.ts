@@ -2,9 +2,9 @@ import type { Command, CommanderError } from 'commander';
 import { Failure, ownCommand } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { nearest } from '../session/choice.ts';
-import { missingFailure } from './advice.ts';
 import { argumentsOf, type CommandLine, splitFlag } from './command-line.ts';
 import { pathOf, topOf } from './help-layout.ts';
+import { missingFailure } from './questions.ts';
 
 /**
  * Commands and flags of other programs, such as the official client, and what is meant here: the first that exists where the word

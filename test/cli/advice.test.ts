@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { ServiceFlags } from '../../src/cli/advice.ts';
 import { renamed, retyped } from '../../src/cli/command-line.ts';
-import { asStarted, BY_NAME } from '../../src/cli/print/as-started.ts';
+import { asStarted, BY_NAME, type ServiceFlags } from '../../src/cli/print/as-started.ts';
 import type { Changes } from '../../src/contract/failure.ts';
 import { commandLines } from '../fixtures/command-world.ts';
 

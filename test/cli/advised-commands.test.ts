@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandReference } from '../../src/build/command-reference.ts';
-import { nextStep } from '../../src/cli/advice.ts';
+import { nextStep } from '../../src/cli/print/failure-report.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { PROBLEM_CODES } from '../../src/contract/problems.ts';
 import type { ServeOptions } from '../../src/operate/options.ts';

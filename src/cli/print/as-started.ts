@@ -1,11 +1,19 @@
 import { shellWord } from '../../contract/failure.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
-import { type ServiceFlags, servicesFor } from '../advice.ts';
 import { type AdviceShell, partFor, quoted, shellOf, UNIX_PARTS, type UnixPart } from './shells.ts';
 
 /** This program's name, with which advice is written. */
 export const PROGRAM = 'slices-conn';
+
+/** The global flags that choose the services, the project and the experiment. */
+export interface ServiceFlags {
+  profile?: string;
+  experiment?: string;
+  project?: string;
+  offline?: boolean;
+  caFile?: string;
+}
 
 /** How a person types this program, and in which shell. */
 export interface Started {
@@ -92,4 +100,44 @@ export function printedMember(
     if (typeof value !== 'string') return value;
     return mask(ADVISING.includes(name) ? asStarted(started, value) : value);
   };
+}
+
+/** Nouns whose commands use no services. */
+const WITHOUT_SERVICES = ['help', 'profile', 'serve', 'token', 'completion'];
+/** Commands that act in an experiment and a project. */
+const ACTING = [
+  ...['reserve', 'run', 'list', 'show', 'update', 'delete', 'watch', 'plan', 'apply', 'vlan', 'probe'],
+  ...['experiment show', 'experiment create', 'experiment token', 'experiment ci'],
+  ...['project show', 'project create', 'project token'],
+];
+
+/**
+ * The flags that choose the services, the project and the experiment, for an advised command of this program; without them it
+ * would use other services. Each has a blank behind it.
+ *
+ * @param advice the command's words, and whatever follows them
+ * @example servicesFor({ profile: 'lab' }, 'list') // '--profile lab '
+ */
+function servicesFor(services: ServiceFlags, advice: string): string {
+  const words = advice.split(' ');
+  const [noun = '', verb = ''] = words.map((word) => word.replace(/[.,;:)]+$/, ''));
+  if (noun.startsWith('-') || words.at(-1) === '--help' || WITHOUT_SERVICES.includes(noun)) return '';
+  const { offline, profile, caFile, project, experiment } = services;
+  const isActing = ACTING.includes(noun) || ACTING.includes(`${noun} ${verb}`);
+  // The command that chooses an experiment chooses one of a project.
+  const isChoosing = noun === 'experiment' && verb === 'use';
+  const values = {
+    // `verify` alone takes both: then the reservation is one of the profile's service.
+    offline: (offline && profile === undefined) || undefined,
+    profile,
+    'ca-file': caFile,
+    ...(isActing || isChoosing ? { project } : {}),
+    ...(isActing ? { experiment } : {}),
+  };
+  // A command that was typed with other flags has them already.
+  const has = (flag: string): boolean => words.some((word) => word === flag || word.startsWith(`${flag}=`));
+  return Object.entries(values)
+    .filter(([name, value]) => value !== undefined && !has(`--${name}`))
+    .map(([name, value]) => `--${name} ${value === true ? '' : `${shellWord(String(value))} `}`)
+    .join('');
 }

@@ -16,7 +16,7 @@ import { exceedsLink, limitText } from '../../words/problems.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
 import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
-import { type Offer, Refusal } from '../print/offers.ts';
+import { type Offer, Refusal } from '../print/failure-report.ts';
 import { formatDistance } from '../times.ts';
 import { nearestSite, sitesNamed } from '../values.ts';
 

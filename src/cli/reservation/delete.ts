@@ -252,20 +252,10 @@ async function ask(context: Context, targets: readonly Target[], isOther: boolea
 }
 
 /** The id that an administrator names: names and parts of ids are those of one's own experiments. */
-async function namedByAdministrator(
-  context: Context,
-  session: Session,
-  word: string,
-): Promise<{ id: string }> {
-  if (idKind(word) === 'reservation') return { id: word };
-  const meant = await findReservation(context, session, word).catch((error: unknown) => {
-    // Several that fit are listed with their ids.
-    if (!(error instanceof Failure) || error.code === 'usage' || EXIT_CODE_OF[error.code] === 7) throw error;
-    return undefined;
-  });
-  if (meant) return { id: meant.id };
+async function namedByAdministrator(_: Context, _session: Session, id: string): Promise<{ id: string }> {
+  if (idKind(id) === 'reservation') return { id };
   throw new Failure('not_found', 'An administrator gives the whole id of a reservation.', {
-    why: `No reservation of yours is named ${word} or has it in its id. The ids of all are in the audit of the server.`,
+    why: `${id} is a name or a part of an id. The ids of all are in the audit of the server.`,
     fix: 'slices-conn serve audit',
   });
 }

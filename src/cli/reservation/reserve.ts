@@ -18,7 +18,6 @@ import { inOneText } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
-import { missingFailure } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context, Files, Outcome } from '../context.ts';
 import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
@@ -34,14 +33,14 @@ import {
 import { rehearsalCard, reservationResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
 import type { CardLine } from '../print/output.ts';
-import { confirmIfAsked, confirmWriting } from '../questions.ts';
+import { confirmIfAsked, confirmWriting, missingFailure } from '../questions.ts';
 import { distanceIn, endAside, shortTime, shortTimes, type TimeContext } from '../times.ts';
 import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
+import { waitForStart } from './looks.ts';
 import { askForMissing, missingOf, withLeast } from './missing.ts';
 import { ROUTE_OPTIONS, readRoute, TEXT_OPTIONS } from './options.ts';
 import { printChanged } from './results.ts';
-import { waitForStart } from './wait-for-start.ts';
 
 /**
  * `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest,

@@ -1,6 +1,6 @@
 import { formatBandwidth, parseBandwidth } from '../../contract/amounts.ts';
 import { formatDuration } from '../../contract/durations.ts';
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { textsOf } from '../../contract/reservation.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
@@ -52,10 +52,6 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
   if (changes.every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
       why: 'Give --bandwidth, --start, --end, --for, --extend, --name or --description.',
-      fix:
-        typed === undefined
-          ? 'slices-conn update --help'
-          : `slices-conn update ${shellWord(typed)} --extend 1h`,
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
-import { type Offer, Refusal } from '../../../src/cli/print/offers.ts';
+import {
+  type Offer,
+  Refusal,
+  type ReportOptions,
+  reportFailure,
+} from '../../../src/cli/print/failure-report.ts';
 import { asFailure, Failure } from '../../../src/contract/failure.ts';
 import { instant, Sentence, sentence } from '../../../src/contract/said.ts';
 import { commandLines } from '../../fixtures/command-world.ts';

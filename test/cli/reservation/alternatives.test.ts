@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { retyped } from '../../../src/cli/command-line.ts';
-import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
+import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/failure-report.ts';
 import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { AlternativeReply, Limit } from '../../../src/contract/problems.ts';
