@@ -110,14 +110,6 @@ describe('with --json', () => {
     expect(text).toContain('failure-report.test.ts');
     expect(JSON.parse(last)).toMatchObject({ error: { code: 'bandwidth_unavailable' } });
   });
-
-  test('row 7: the line holds no control characters, and its text is unchanged when parsed', () => {
-    const details = [{ loc: [], msg: EVIL, type: EVIL }];
-    const { text } = told(new Failure('forbidden', EVIL, { why: EVIL, details }), ['--json']);
-    expect(text).toMatch(/^[^\n]+\n$/);
-    expect(text).not.toMatch(OBEYED);
-    expect(JSON.parse(text)).toMatchObject({ error: { message: EVIL, why: EVIL, details } });
-  });
 });
 
 describe('for people', () => {

@@ -329,17 +329,9 @@ describe('a picked alternative', () => {
 });
 
 test('on a screen each is one line where they fit; else the command is below, and goes on as a shell takes it', () => {
-  const words = [
-    'reserve',
-    'a',
-    'b',
-    '--save',
-    "it's my\\ link  1.jwt",
-    '--idempotency-key',
-    '"x"',
-    '--for',
-    '2h',
-  ];
+  const words = 'reserve a b --save PATH --idempotency-key "x" --for 2h'
+    .split(' ')
+    .with(4, "it's my\\ link  1.jwt");
   const command = ownCommand(...words);
   const offers = [
     { label: '6 Gbps, same period', command: 'slices-conn reserve a b --bandwidth 6G' },
