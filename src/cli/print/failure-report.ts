@@ -10,7 +10,6 @@ import { type AlternativeKind, isProblemCode, PROBLEMS } from '../../contract/pr
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
 import { type CommandLine, isTyped, retyped, servicesIn } from '../command-line.ts';
-import type { Outcome } from '../context.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
 import { pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
@@ -178,13 +177,10 @@ export interface Offer {
 /** A refusal with what the service offers in its place. */
 export class Refusal extends Failure {
   readonly offers: readonly Offer[];
-  /** Asks for an offer that a person has picked; undefined where none can be picked, as after a dry run. */
-  readonly take: ((offer: Offer) => Promise<Outcome> | Promise<void>) | undefined;
 
-  constructor({ code, says, facts }: Failure, offers: readonly Offer[], take?: Refusal['take']) {
+  constructor({ code, says, facts }: Failure, offers: readonly Offer[]) {
     super(code, says, facts);
     this.offers = offers;
-    this.take = take;
   }
 }
 

@@ -14,7 +14,6 @@ import { inOneText, Sentence } from '../../contract/said.ts';
 import { alternativeText, type Offered } from '../../words/alternatives.ts';
 import { exceedsLink, limitText } from '../../words/problems.ts';
 import { type CommandLine, renamed, retyped } from '../command-line.ts';
-import type { Outcome } from '../context.ts';
 import type { PeriodChangeFlags } from '../period.ts';
 import { type Offer, Refusal } from '../print/failure-report.ts';
 import { formatDistance } from '../times.ts';
@@ -32,11 +31,9 @@ export interface Refused {
   /** The command takes only `--for`, and starts it now or at the earliest time that fits, as `run` does. */
   startsWithCommand?: boolean;
   /** The longest wait for the start that was asked for, in milliseconds. */
-  wait?: number;
+  wait?: number | undefined;
   /** When it was refused, in milliseconds. */
   now: number;
-  /** Sends a request in place of this one; left out where nothing is to be booked. */
-  send?: (request: ReservationRequest) => Promise<Outcome> | Promise<void>;
 }
 
 /**
@@ -52,9 +49,7 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
   const [first] = offers;
   // What can't be offered is not told to programs either.
   if (!first) return withoutOffers(said.with({ alternatives: [] }), asked);
-  const { send } = asked;
-  const take = send && ((offer: Offer) => send(requestOf(offer, asked)));
-  return new Refusal(said.with({ fix: first.changes }), offers, take);
+  return new Refusal(said.with({ fix: first.changes }), offers);
 }
 
 /** What an offer asks for. */
@@ -89,16 +84,6 @@ function bookedEnd({ kind, start, end }: Asked, { request, flags, startsWithComm
   // A period that starts with its request is sent a little longer than was asked for; one that starts later is not.
   const lasting = flags.for === undefined ? undefined : parseDuration(flags.for);
   return lasting !== undefined && end - start >= lasting ? start + lasting : end;
-}
-
-/** The request that a picked offer makes. */
-function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Refused): ReservationRequest {
-  const routed = via ? { via: [...via] } : {};
-  const { duration, volume } = request;
-  if (duration === undefined && volume === undefined) return { ...request, bandwidth, start, end, ...routed };
-  if (via) return { ...request, ...routed };
-  if (volume !== undefined) return { ...request, end };
-  return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
 }
 
 /** The flags of the typed command that differ where it asks for an offer. */

@@ -219,14 +219,10 @@ async function book(run: Run, asked: ReservationRequest, lasting?: number): Prom
   await printChanged(context, 'Started, changed meanwhile:', now, { experiment });
 }
 
-/** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
-function refusedTo({ context, flags, ...run }: Run, request: ReservationRequest): (error: unknown) => never {
+/** Handles a rejected request: a refusal gets what would be accepted. */
+function refusedTo({ context, flags }: Run, request: ReservationRequest): (error: unknown) => never {
   return (error) => {
-    const { typed, clock } = context;
-    // The alternative that was picked gets a key of its own.
-    const { idempotencyKey: _other, ...kept } = flags;
-    const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
-    throw refusalOf(error, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
+    throw refusalOf(error, { request, typed: context.typed, flags, now: context.clock.now() });
   };
 }
 

@@ -68,30 +68,25 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
   const { start = before.start, end = before.end } = period;
   const wanted = { ...before, ...rate, ...texts, start, end };
   await confirmGrowth(context, before, wanted);
-  await send(wanted, asked.lasting);
-
-  async function send(request: ReservationRequest, due?: number): Promise<void> {
-    const [proven] = await reservations
-      .change([{ action: 'update', id, request }], { allowUnsigned })
-      .catch((error: unknown) => {
-        throw refusalOf(error, {
-          request,
-          typed: context.typed,
-          flags,
-          update: {
-            id,
-            start: before.start,
-            end: before.end,
-            asksForStart: period.start !== undefined,
-            isNamed: typed !== undefined,
-          },
-          now: context.clock.now(),
-          send,
-        });
+  const [proven] = await reservations
+    .change([{ action: 'update', id, request: wanted }], { allowUnsigned })
+    .catch((error: unknown) => {
+      throw refusalOf(error, {
+        request: wanted,
+        typed: context.typed,
+        flags,
+        update: {
+          id,
+          start: before.start,
+          end: before.end,
+          asksForStart: period.start !== undefined,
+          isNamed: typed !== undefined,
+        },
+        now: context.clock.now(),
       });
-    const about = { experiment, before: current.reservation };
-    await printChanged(context, 'Updated', proven, { ...about, request: texts, lasting: due });
-  }
+    });
+  const about = { experiment, before: current.reservation };
+  await printChanged(context, 'Updated', proven, { ...about, request: texts, lasting: asked.lasting });
 }
 
 /**

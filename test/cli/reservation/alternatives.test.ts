@@ -308,26 +308,6 @@ describe('a refusal', () => {
   });
 });
 
-describe('a picked alternative', () => {
-  test.each<[string, ReservationRequest, AlternativeReply, Partial<ReservationRequest>]>([
-    ['most_bandwidth', request, most, { bandwidth: 6000 }],
-    ['earliest', request, earliest, { start: NOW + 5 * HOUR, end: NOW + 13 * HOUR }],
-    ['longest', request, longest, { end: NOW + 3 * HOUR }],
-    ['other_route', request, other, { via: ['fr-slices'] }],
-    ['of a search, over another route', { ...request, duration: HOUR }, other, { via: ['fr-slices'] }],
-    ['of a search, less', { ...request, duration: HOUR }, most, { bandwidth: 6000 }],
-    ['of a search, later', { ...request, duration: HOUR }, earliest, { end: NOW + 13 * HOUR }],
-  ])('is asked for as it is: %s', async (_, wanted, alternative, changes) => {
-    const sent: ReservationRequest[] = [];
-    const { failure, offers } = refused([alternative], {
-      request: wanted,
-      send: async (each) => void sent.push(each),
-    });
-    if (failure instanceof Refusal) await failure.take?.(offers[0] ?? never());
-    expect(sent).toEqual([{ ...wanted, ...changes }]);
-  });
-});
-
 test('on a screen each is one line where they fit; else the command is below, and goes on as a shell takes it', () => {
   const words = 'reserve a b --save PATH --idempotency-key "x" --for 2h'
     .split(' ')
