@@ -150,33 +150,20 @@ async function confirmLosses(
     const isLoss = change.action === 'delete' || (change.action === 'update' && effectOf(change).loses);
     return isLoss && !confirmed.has(change.current.id) ? [change] : [];
   });
-  const [updates, deletions] = [
-    losses.filter(({ action }) => action === 'update'),
-    losses.filter(({ action }) => action === 'delete'),
-  ];
-  const times = await clock.times();
-  const asked = async (
-    verb: string,
-    losing: typeof losses,
-    about: string,
-    unasked: string,
-  ): Promise<void> => {
-    if (flags.yes) return;
-    output.prompt(`${about} (times in ${times.zone}):`);
-    for (const { current, request } of losing) {
+  const deleted = losses.flatMap(({ action, name }) => (action === 'delete' ? [name] : []));
+  const unasked = `--prune deletes ${deleted.join(', ')}, which was not confirmed.`;
+  if (deleted.length > 0) checkConfirmable(context, unasked);
+  if (losses.length > 0 && terminal.ask && !flags.yes) {
+    const times = await clock.times();
+    output.prompt(`To be deleted or moved, or made shorter or narrower (times in ${times.zone}):`);
+    for (const { current, request } of losses) {
       output.prompt(`  ${linkAndPeriod({ reservation: current, requested: null }, times)}`);
       const requested = request && { ...request, name: undefined };
-      if (requested) output.prompt(`    → ${linkAndPeriod({ reservation: null, requested }, times)}`);
+      const after = requested ? linkAndPeriod({ reservation: null, requested }, times) : 'not in the file';
+      output.prompt(`    → ${after}`);
     }
-    const which = losing.length === 1 ? 'this reservation' : `these ${losing.length} reservations`;
-    await confirm(context, `${verb} ${which}?`, { unasked, declined: 'Nothing was changed.' });
-  };
-  if (updates.length > 0 && terminal.ask)
-    await asked('Update', updates, 'To be moved, or made shorter or narrower', '');
-  if (deletions.length > 0) {
-    const unasked = `--prune deletes ${deletions.map(({ name }) => name).join(', ')}, which was not confirmed.`;
-    checkConfirmable(context, unasked);
-    await asked('Delete', deletions, 'Not in the file, to be deleted', unasked);
+    const which = losses.length === 1 ? 'this change' : `these ${losses.length} changes`;
+    await confirm(context, `Make ${which}?`, { unasked, declined: 'Nothing was changed.' });
   }
   for (const { current } of losses) confirmed.add(current.id);
 }
