@@ -14,11 +14,13 @@ export const PERIOD_OPTIONS = {
   start: {
     flags: '--start <time>',
     help: "when it starts: 14:00, 'tomorrow 9am', 'friday 14:00', '4 dec 09:00', 2026-12-04T10:00:00Z, +2h, now",
+    conflicts: ['startNow'],
   },
   startNow: { flags: '--start-now', help: 'start at the time of the request' },
   end: {
     flags: '--end <time>',
     help: 'when it ends; 16:00 is the first one after the start, friday is through that day',
+    conflicts: ['for'],
   },
   for: { flags: '--for <duration>', help: 'how long it lasts: 90m, 2h, 3d, 1w' },
 } as const satisfies OptionTable;
@@ -31,9 +33,10 @@ export const PERIOD_CHANGE_OPTIONS = {
   end: {
     flags: '--end <time>',
     help: 'the new end; 16:00 is on the day of the old one, friday is through that day',
+    conflicts: ['for'],
   },
   for: { flags: '--for <duration>', help: 'how long it lasts, from its start' },
-  extend: { flags: '--extend <duration>', help: 'how much later it ends' },
+  extend: { flags: '--extend <duration>', help: 'how much later it ends', conflicts: ['end', 'for'] },
 } as const satisfies OptionTable;
 /** The values of {@link PERIOD_CHANGE_OPTIONS}, as typed. */
 export type PeriodChangeFlags = OptionsOf<typeof PERIOD_CHANGE_OPTIONS>;
@@ -106,7 +109,7 @@ export function shortfall({ start, end }: Period, lasting: number | undefined): 
 /**
  * Reads the flags of a new period: a start or start now, and an end or a duration, none of which is missing.
  *
- * @throws Failure `usage` when two say the same thing, or it would end before it starts
+ * @throws Failure `usage` where it would end before it starts
  */
 export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod {
   const start = readNewStart(flags, context);
@@ -171,9 +174,6 @@ export function readSpan(flags: Pick<WindowFlags, 'start' | 'end'>, context: Tim
  */
 export function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext): void {
   const { start, end, for: lasting, extend } = flags;
-  if (extend !== undefined && end !== undefined) throw conflict('--extend', '--end');
-  if (extend !== undefined && lasting !== undefined) throw conflict('--extend', '--for');
-  if (end !== undefined && lasting !== undefined) throw conflict('--end', '--for');
   for (const time of [start, end]) if (time !== undefined) parseTime(time, context);
   if (lasting !== undefined) parseDuration(lasting);
   if (extend !== undefined) parseDuration(extend);
@@ -207,8 +207,7 @@ function readStart(text: string, context: TimeContext, reading?: TimeReading): n
   return /^\s*now\s*$/i.test(text) ? 'now' : parseTime(text, context, reading);
 }
 
-function readNewStart({ start, startNow = false }: PeriodFlags, context: TimeContext): number | 'now' {
-  if (start !== undefined && startNow) throw conflict('--start', '--start-now');
+function readNewStart({ start }: PeriodFlags, context: TimeContext): number | 'now' {
   return start === undefined ? 'now' : readStart(start, context);
 }
 
@@ -224,7 +223,6 @@ function readEnd(
   from: number,
   context: TimeContext,
 ): number | undefined {
-  if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
   if (flags.for !== undefined) return later(from, parseDuration(flags.for));
   if (flags.end === undefined) return undefined;
   return parseTime(flags.end, context, { after: Math.max(from, context.now), isEnd: true });
@@ -249,9 +247,4 @@ function checkedEnd(start: number, end: number): number {
 
 function periodText(start: number, end: number): Sentence {
   return new Sentence((times) => `From ${times.ends(start, end).join(' until ')}`);
-}
-
-/** The failure where two flags say the same thing, or exclude each other. */
-export function conflict(one: string, other: string, why?: string): Failure {
-  return new Failure('usage', `${one} and ${other} can't be given together.`, { why });
 }

@@ -1,5 +1,5 @@
 import type { Command, CommanderError } from 'commander';
-import { Failure, ownCommand } from '../contract/failure.ts';
+import { type Changes, Failure, ownCommand } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { nearest } from '../session/choice.ts';
 import { argumentsOf, type CommandLine, splitFlag } from './command-line.ts';
@@ -41,7 +41,7 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   // A word after an unknown flag may be that flag's value.
   const first = words.find(({ is }) => is === 'argument' || is === 'unknown flag');
   const flag = words.find(({ is }) => is === 'unknown flag');
-  const failure = (says: string, fix?: string): Failure => new Failure('usage', says, { fix });
+  const failure = (says: string, fix?: string | Changes): Failure => new Failure('usage', says, { fix });
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
     if (PLANNED.includes(`${path} ${wrong}`))
       return failure(`${path} ${wrong} is planned; this version does not have it yet.`);
@@ -73,13 +73,23 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   const [, named = ''] = /'(.*?)'/.exec(what) ?? [];
   const [long = '', value = ''] = named.split(' ');
   const [, flagValue, fault = ''] = / argument '(.*)' is invalid\. (.*)$/s.exec(what) ?? [];
-  if (flagValue !== undefined) return failure(refusedValue(`${long} ${flagValue}`, fault));
+  if (flagValue !== undefined) {
+    const says = refusedValue(`${long} ${flagValue}`, fault);
+    const option = command.options.find((one) => one.long === long);
+    const meant = nearest(flagValue, option?.argChoices ?? []);
+    if (!option || meant === undefined) return failure(says);
+    return failure(`${says} Did you mean ${meant}?`, { [option.attributeName()]: meant });
+  }
   const [, operand, choices = ''] =
     /^command-argument value '(.*)' is invalid for argument '\w+'\. (.*)$/s.exec(what) ?? [];
   if (operand !== undefined) return failure(refusedValue(`${path} ${operand}`, choices));
   switch (code) {
     case 'commander.optionMissingArgument':
       return failure(`${long} needs ${value}.`);
+    case 'commander.conflictingOption': {
+      const [one, other] = [...what.matchAll(/'(--[^\s']+)/g)].map(([, flag]) => flag);
+      return failure(`${one} and ${other} can't be given together.`);
+    }
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {

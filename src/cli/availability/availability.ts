@@ -33,7 +33,7 @@ export const command = {
   },
   options: {
     start: { flags: '--start <time>', help: 'from when on; default now' },
-    end: { flags: '--end <time>', help: 'until when' },
+    end: { flags: '--end <time>', help: 'until when', conflicts: ['for'] },
     for: { flags: '--for <duration>', help: 'for how long: 6h, 1d, 52w; default 1w' },
     bandwidth: { flags: '--bandwidth <rate>', help: '100 (Mbps), 100M, 1G, 2.5G; with --duration' },
     duration: {

@@ -10,7 +10,6 @@ import type { CommandDeclaration } from '../command.ts';
 import { type CommandLine, retyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { openProfiles, waitSeconds } from '../global-options.ts';
-import { conflict } from '../period.ts';
 import { chooseProfile } from '../profile/profile.ts';
 import { confirm } from '../questions.ts';
 import { timeTeller } from '../times.ts';
@@ -31,6 +30,7 @@ export const command = {
     withSlices: {
       flags: '--with-slices',
       help: 'use the login of the official client: its tokens, and no other login',
+      conflicts: ['ci', 'wait'],
     },
     browser: { flags: '--no-browser', help: 'open no browser' },
     force: { flags: '--force', help: 'ask nothing where somebody is logged in already' },
@@ -54,7 +54,7 @@ type Flags = OptionsOf<typeof command.options>;
 
 /** Logs in by a device code: a person on this machine, or with `--ci` a machine elsewhere. */
 export async function run(context: Context, [address]: readonly string[], flags: Flags): Promise<void> {
-  if (flags.withSlices) return loginWithSlices(context, address, flags);
+  if (flags.withSlices) return loginWithSlices(context, address);
   const profile = address === undefined ? undefined : await serviceProfile(context, address);
   const session = await context.session(profile);
   if (flags.ci) return loginForMachine(context, session, flags);
@@ -94,14 +94,7 @@ async function confirmAgain(context: Context, { profile }: Session, account: Log
 }
 
 /** Uses the login of the official client, whose tokens the profile's commands ask for. */
-async function loginWithSlices(
-  context: Context,
-  address: string | undefined,
-  { ci, wait }: Flags,
-): Promise<void> {
-  for (const [flag, value] of Object.entries({ '--ci': ci, '--wait': wait })) {
-    if (value !== undefined) throw conflict(flag, '--with-slices');
-  }
+async function loginWithSlices(context: Context, address: string | undefined): Promise<void> {
   const session = await context.session(await officialProfile(context, address));
   const { now } = await context.clock.times();
   await showStatus(context, session, await membershipsOf(session).catch(failureOrThrow), () =>

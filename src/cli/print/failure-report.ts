@@ -118,7 +118,7 @@ function inOneLine(lines: readonly Said[]): string {
     .join(' ');
 }
 
-/** The same command as the next step: a service that is not available has changed nothing; a bug is to be reported. */
+/** The same command as the next step: a service that was not available has changed nothing; a bug is to be reported. */
 function again({ code, facts }: Failure, typed: CommandLine): FailureFacts['fix'] {
   const { retryable, maybeDone, reservation } = facts;
   if (maybeDone || reservation !== undefined) return undefined;

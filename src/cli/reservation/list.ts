@@ -10,7 +10,7 @@ import { claimedSubject } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/links.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
-import { conflict, onServiceTime, readSpan, type Span } from '../period.ts';
+import { onServiceTime, readSpan, type Span } from '../period.ts';
 import { type NamedExperiment, requestResult } from '../print/cards.ts';
 import { escapeText } from '../print/output.ts';
 import { type ListedIn, reservationTable } from '../print/reservation-table.ts';
@@ -40,7 +40,7 @@ export const command = {
     },
     start: { flags: '--start <time>', help: 'only those that last longer than until then' },
     end: { flags: '--end <time>', help: 'only those that start before then' },
-    timeline: { flags: '--timeline', help: 'draw them as bars over time' },
+    timeline: { flags: '--timeline', help: 'draw them as bars over time', conflicts: ['ics'] },
     ics: { flags: '--ics', help: 'print them as a calendar (RFC 5545)' },
     forget: {
       flags: '--forget <key>',
@@ -62,7 +62,6 @@ type Flags = OptionsOf<typeof command.options>;
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
 export async function run(given: Context, _args: readonly string[], flags: Flags): Promise<void> {
   if (flags.forget !== undefined) return forget(given, flags.forget);
-  if (flags.timeline && flags.ics) throw conflict('--timeline', '--ics');
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.clock.times());
   const session = await given.session();

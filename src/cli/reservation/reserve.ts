@@ -22,7 +22,6 @@ import type { CommandDeclaration } from '../command.ts';
 import type { Context, Files, Outcome } from '../context.ts';
 import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
 import {
-  conflict,
   type NewPeriod,
   onServiceTime,
   PERIOD_OPTIONS,
@@ -65,10 +64,12 @@ export const command = {
     earliest: {
       flags: '--earliest',
       help: 'book the earliest time that fits: --for is the duration, --start not before, --end not after',
+      conflicts: ['volume'],
     },
     volume: {
       flags: '--volume <bytes>',
       help: 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for; --bandwidth is its cap',
+      conflicts: ['for'],
     },
     ...ROUTE_OPTIONS,
     ...TEXT_OPTIONS,
@@ -77,7 +78,7 @@ export const command = {
       help: 'return when the link has started; after this long, exit code 8, and the link stays booked',
       parse: waitSeconds,
     },
-    dryRun: { flags: '--dry-run', help: 'say what would be booked, and book nothing' },
+    dryRun: { flags: '--dry-run', help: 'say what would be booked, and book nothing', conflicts: ['wait'] },
     save: { flags: '--save <file>', help: 'write the signed reservation to a file, for verify' },
     idempotencyKey: {
       flags: '--idempotency-key <key>',
@@ -118,11 +119,8 @@ function parseReserve(
   const ends = { site1: siteName(site1), site2: siteName(site2) };
   const sites = { ...ends, ...textsOf(flags), ...readRoute(flags, ends) };
   const { bandwidth: rate, earliest = false, volume } = flags;
-  if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
   const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };
   if (volume !== undefined) {
-    const why = 'With --volume, --end is the deadline, and how long it takes is found.';
-    if (flags.for !== undefined) throw conflict('--for', '--volume', why);
     return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, times) };
   }
   const { bandwidth } = most;
@@ -141,7 +139,6 @@ interface Run {
 
 /** Books a link, or says what would be booked. */
 export async function run(given: Context, args: readonly string[], flags: Flags): Promise<Outcome> {
-  if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
   const parsed = parseReserve(...withLeast(args, flags, lacking), await given.clock.times());
   if (lacking.size > 0) {

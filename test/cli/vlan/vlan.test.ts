@@ -120,8 +120,8 @@ describe('vlan', () => {
     [`${SITE} ${DEV} --address 10.0.0.1`, '"10.0.0.1" is not an address', 'prefix length'],
     [`${SITE} ${DEV} --mtu 67`, '"67" is not an MTU', '68 to 65527'],
     [`${SITE} ${DEV} --format netplan --apply`, '--apply runs the commands of iproute2 only'],
-    [`${SITE} ${DEV} --apply --out x`, "cannot be used with option '--apply'"],
-    [`${SITE} ${DEV} --format netplan --remove --out x`, "cannot be used with option '--remove'"],
+    [`${SITE} ${DEV} --apply --out x`, "--out and --apply can't be given together."],
+    [`${SITE} ${DEV} --format netplan --remove --out x`, "--out and --remove can't be given together."],
     [`${SITE} ${DEV} --out x`, 'iproute2 has no files', '> FILE'],
   ])('exit 2 for %j', async (flags, ...parts) => {
     const { exitCode, stdout, stderr } = await world.run('vlan', 'link.jwt', ...flags.split(' '));
