@@ -120,18 +120,13 @@ async function answersOf(
   { window, route, need, points }: Question,
 ): Promise<LinkAnswer[]> {
   const pairs = await pairsOf(connectivity, sites);
-  const found = await Promise.all(
+  return Promise.all(
     pairs.map(async (pair) => {
       const asked = { ...pair, ...route, ...window };
       const { bandwidth, items, routes } = await connectivity.availability({ ...asked, points });
-      return { asked, answer: { link: { ...pair, bandwidth }, items, routes } };
-    }),
-  );
-  return Promise.all(
-    found.map(async ({ asked, answer }) => {
-      if (!need) return { ...answer, slots: null };
-      const isWide = need.bandwidth > answer.link.bandwidth;
-      return { ...answer, slots: isWide ? [] : await connectivity.slots({ ...asked, ...need }) };
+      const isWide = need !== undefined && need.bandwidth > bandwidth;
+      const slots = isWide ? [] : need ? await connectivity.slots({ ...asked, ...need }) : null;
+      return { link: { ...pair, bandwidth }, items, routes, slots };
     }),
   );
 }
