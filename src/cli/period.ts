@@ -20,7 +20,6 @@ export const PERIOD_OPTIONS = {
   end: {
     flags: '--end <time>',
     help: 'when it ends; 16:00 is the first one after the start, friday is through that day',
-    conflicts: ['for'],
   },
   for: { flags: '--for <duration>', help: 'how long it lasts: 90m, 2h, 3d, 1w' },
 } as const satisfies OptionTable;
@@ -109,9 +108,12 @@ export function shortfall({ start, end }: Period, lasting: number | undefined): 
 /**
  * Reads the flags of a new period: a start or start now, and an end or a duration, none of which is missing.
  *
- * @throws Failure `usage` where it would end before it starts
+ * @throws Failure `usage` for both an end and a duration, and where it would end before it starts
  */
 export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod {
+  // A search takes both.
+  if (flags.end !== undefined && flags.for !== undefined)
+    throw new Failure('usage', "--end and --for can't be given together.");
   const start = readNewStart(flags, context);
   const from = start === 'now' ? context.now : start;
   const end = readEnd(flags, from, context) ?? from;

@@ -41,6 +41,7 @@ describe('a new period: every combination of its flags', () => {
   test.each<[PeriodFlags, unknown]>([
     [{ start, end }, whole],
     [{ start, for: '2h' }, twoHours],
+    [{ start, end, for: '2h' }, "usage: --end and --for can't be given together."],
     [
       { start: 'now', end },
       { ...whole, start: 'now' },

@@ -180,7 +180,7 @@ async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
   const { context, session, experiment } = run;
   const [rehearsed] = await session.connectivity
     .change([{ action: 'create', request }], { dryRun: true })
-    .catch(refusedTo(run, asked));
+    .catch(refusedTo(context, asked));
   const { reservation } = rehearsed;
   const times = await context.clock.times();
   const more = foundLines(request, reservation, times);
@@ -200,7 +200,7 @@ async function book(run: Run, asked: ReservationRequest, lasting?: number): Prom
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
   const [proven] = await session.reservations
     .change([{ action: 'create', request }], options)
-    .catch(refusedTo(run, asked));
+    .catch(refusedTo(context, asked));
   if (save !== undefined) await saveProof(context.files, save, proven);
   const reserved = async (booked: ProvenReservation): Promise<void> => {
     const more = foundLines(request, booked.reservation, await context.clock.times());
@@ -217,9 +217,9 @@ async function book(run: Run, asked: ReservationRequest, lasting?: number): Prom
 }
 
 /** Handles a rejected request: a refusal gets what would be accepted. */
-function refusedTo({ context, flags }: Run, request: ReservationRequest): (error: unknown) => never {
+function refusedTo({ clock, typed }: Context, request: ReservationRequest): (error: unknown) => never {
   return (error) => {
-    throw refusalOf(error, { request, typed: context.typed, flags, now: context.clock.now() });
+    throw refusalOf(error, { request, typed, now: clock.now() });
   };
 }
 

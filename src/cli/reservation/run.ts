@@ -105,8 +105,7 @@ export async function run(
   const request = { ...asked, start: 'now', end, ...(isSearch ? { duration } : {}) } as const;
   const reservation = await RunReservation.create({ context, session, duration, proof }, request).catch(
     (error: unknown) => {
-      const about = { request, typed: context.typed, flags: { for: flags.for }, now, wait };
-      throw refusalOf(error, { ...about, startsWithCommand: true });
+      throw refusalOf(error, { request, typed: context.typed, now, wait });
     },
   );
   try {

@@ -74,14 +74,7 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
       throw refusalOf(error, {
         request: wanted,
         typed: context.typed,
-        flags,
-        update: {
-          id,
-          start: before.start,
-          end: before.end,
-          asksForStart: period.start !== undefined,
-          isNamed: typed !== undefined,
-        },
+        update: { id, start: before.start, end: before.end },
         now: context.clock.now(),
       });
     });

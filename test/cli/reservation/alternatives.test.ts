@@ -57,15 +57,8 @@ function refused(
   } = {},
 ): { failure: Failure; offers: readonly (Offer & { command: string })[] } {
   const words = typed.split(' ');
-  const value = (flag: string) => (words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined);
-  const flags = Object.fromEntries(
-    ['start', 'end', 'for', 'extend'].flatMap((name) => {
-      const found = value(`--${name}`);
-      return found === undefined ? [] : [[name, found]];
-    }),
-  );
   const error = new Failure(code, text, { ...facts, alternatives });
-  const failure = refusalOf(error, { request, typed: typedAs(words), flags, now: NOW, ...asked });
+  const failure = refusalOf(error, { request, typed: typedAs(words), now: NOW, ...asked });
   if (!(failure instanceof Failure)) throw failure;
   const offers = failure instanceof Refusal ? failure.offers : [];
   const line = typedAs(words);
@@ -153,7 +146,6 @@ describe('the command of an alternative changes only the flags that differ', () 
       const { offers } = refused([{ ...alternative, ...atOnce }], {
         request: short,
         typed: 'run be-gent1 pl-poznan1 --bandwidth 9G --for 1m -- true',
-        startsWithCommand: true,
       });
       expect(offers.map((offer) => [String(offer.label), offer.command])).toEqual([
         [label, `slices-conn run be-gent1 pl-poznan1 --bandwidth ${words} -- true`],
@@ -187,7 +179,7 @@ describe('the command of an alternative changes only the flags that differ', () 
   });
 
   describe('of an update', () => {
-    const update = { id: 'con_a_1', start: START, end: START + HOUR, asksForStart: false, isNamed: true };
+    const update = { id: 'con_a_1', start: START, end: START + HOUR };
 
     test('a start that was not asked for is not offered', () => {
       const typed = 'update con_a_1 --for 8h';
@@ -195,7 +187,7 @@ describe('the command of an alternative changes only the flags that differ', () 
         'slices-conn update con_a_1 --for 8h --bandwidth 6G',
         'slices-conn update con_a_1 --for 2h',
       ]);
-      expect(commands([earliest], { update: { ...update, asksForStart: true }, typed })).toEqual([
+      expect(commands([earliest], { update, typed: `${typed} --start +2h` })).toEqual([
         `slices-conn update con_a_1 --for 8h --start ${at(5 * HOUR)}`,
       ]);
     });
@@ -208,7 +200,7 @@ describe('the command of an alternative changes only the flags that differ', () 
 
     test('the id is added where it was chosen from a list', () => {
       const typed = 'update --bandwidth 9G --extend 7h';
-      expect(commands([most], { update: { ...update, isNamed: false }, typed })).toEqual([
+      expect(commands([most], { update, typed })).toEqual([
         'slices-conn update --bandwidth 6G --extend 7h con_a_1',
       ]);
     });
@@ -304,7 +296,7 @@ describe('a refusal', () => {
 
   test('an error that is not a refusal stays unchanged', () => {
     const error = new TypeError('a defect');
-    expect(refusalOf(error, { request, typed: typedAs([]), flags: {}, now: NOW })).toBe(error);
+    expect(refusalOf(error, { request, typed: typedAs([]), now: NOW })).toBe(error);
   });
 });
 
