@@ -51,6 +51,7 @@ export function existingData(
   if (file !== undefined && !existsSync(file)) {
     throw new Failure('file_unusable', `There is no database at ${file}.`, {
       why: 'A server makes it when it starts. --data names the folder of another server.',
+      fix: '--help',
     });
   }
   if (folder !== undefined) dataFolder(folder);

@@ -50,7 +50,8 @@ export function reportFailure(
   const offers = error instanceof Refusal ? error.offers : [];
   const offered = offers.map((offer) => ({ offer, command: retyped(typed, offer.changes, ...offer.more) }));
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
-  const help = exitCode === EXIT_CODE_OF.usage ? `${pathOf(typed.command)} --help` : undefined;
+  const isMistyped = exitCode === EXIT_CODE_OF.usage && code !== 'file_unusable';
+  const help = isMistyped ? wholeAdvice(typed, '--help') : undefined;
   const fix = offered[0]?.command ?? wholeAdvice(typed, advised) ?? help;
   const origin = code === 'bug' ? facts.cause : error;
   if (isTyped(typed, 'debug') && origin instanceof Error)
@@ -144,6 +145,7 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
 
 /** Advice as a command; undefined where the typed command has none of the flags to change. */
 function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string | undefined {
+  if (advised === '--help') return `${pathOf(typed.command)} --help`;
   if (typeof advised !== 'object') return advised;
   const whole = retyped(typed, advised);
   return whole === retyped(typed, {}) ? undefined : whole;
