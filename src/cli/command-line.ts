@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { type Changes, ownCommand } from '../contract/failure.ts';
-import type { ServiceFlags } from './advice.ts';
+import type { ServiceFlags } from './print/as-started.ts';
 
 /** A word of a command line, and what it is. */
 interface TypedWord {
@@ -99,6 +99,11 @@ export function valueIn({ words }: CommandLine, member: string): string | undefi
  * @example retyped(line, { for: undefined, end: '14:00' }) // of `reserve a b --for=2h`: 'slices-conn reserve a b --end 14:00'
  */
 export function retyped(line: CommandLine, changes: Changes, ...last: readonly string[]): string {
+  return ownCommand(...retypedWords(line, changes, ...last));
+}
+
+/** The words of {@link retyped}, without the program's own name. */
+export function retypedWords(line: CommandLine, changes: Changes, ...last: readonly string[]): string[] {
   let { words } = line;
   const firstOf = (isMeant: (word: TypedWord) => boolean): number | undefined => {
     const at = words.findIndex(isMeant);
@@ -118,7 +123,7 @@ export function retyped(line: CommandLine, changes: Changes, ...last: readonly s
       option?.variadic || value === true ? [flag, ...values] : values.flatMap((one) => [flag, one]);
     words = words.toSpliced(place, 0, ...texts.map((text): TypedWord => ({ text, is: 'flag', member })));
   }
-  return ownCommand(...words.map(({ text }) => text), ...last);
+  return [...words.map(({ text }) => text), ...last];
 }
 
 /** The typed command with other names: its own, of arguments, and of flags whose value is a name or a list of names. */

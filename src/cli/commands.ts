@@ -89,11 +89,10 @@ export const COMMANDS: Readonly<Record<string, CommandTable>> = {
       'show what happens to reservations, as it happens',
       () => import('./reservation/watch.ts'),
     ),
-    plan: command('say what apply would do, and whether it fits', () => import('./plan/plan.ts')),
-    apply: command(
-      'create, update and delete reservations as a plan file says, all or none',
-      () => import('./plan/apply.ts'),
-    ),
+    ...verbs(() => import('./plan/plan.ts'), {
+      plan: 'say what apply would do, and whether it fits',
+      apply: 'create, update and delete reservations as a plan file says, all or none',
+    }),
     availability: command(
       'show how much of a link is free, and when a reservation can start',
       () => import('./availability/availability.ts'),

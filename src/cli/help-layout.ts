@@ -1,8 +1,8 @@
 import type { Command, Help, Option } from 'commander';
 import { DeclaredOption } from './command.ts';
 import { GLOBAL_FLAGS } from './global-options.ts';
-import { folded } from './print/folded.ts';
-import { type AdviceShell, LINE_CONTINUATION } from './print/shells.ts';
+import { continued, folded } from './print/folded.ts';
+import type { AdviceShell } from './print/shells.ts';
 
 /** The global flags that the top-level help shows, in its order; `slices-conn help flags` has all. */
 const SHORT_LIST = ['--offline', '--json', '--yes', '--experiment', '--profile', '--help', '--version'];
@@ -188,15 +188,3 @@ function wrapped(line: string, width: number): string {
   const below = `\n${indent}    `;
   return indent + term + below + folded(rest, width - indent.length - 4).join(below);
 }
-
-/** A command over several lines for a shell, where it needs them. @param line the command, with its indent */
-export function continued(line: string, width: number, shell: AdviceShell): string {
-  if (line.length <= width) return line;
-  const indent = /^ */.exec(line)?.[0] ?? '';
-  // Room for the blank and the character.
-  const lines = folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS);
-  return indent + lines.join(` ${LINE_CONTINUATION[shell]}\n${indent}    `);
-}
-
-/** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */
-const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:\\.|'[^']*'|"[^"]*"|[^\s'"\\])+/g;

@@ -60,8 +60,7 @@ export function openContext(
     ...{ stdout, stderr, json: flags.json === true, quiet: flags.quiet === true },
     color: wantsColor(flags.color, env.variables, stdout.isTerminal),
     ascii: isDumb(around),
-    started: startedAs(env),
-    services: flags,
+    started: { ...startedAs(env), services: flags },
     waiting: (what, work) => progress.during(what, work),
   });
   const typedDurations = new Map<number, number>();

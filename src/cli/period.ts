@@ -14,6 +14,7 @@ export const PERIOD_OPTIONS = {
   start: {
     flags: '--start <time>',
     help: "when it starts: 14:00, 'tomorrow 9am', 'friday 14:00', '4 dec 09:00', 2026-12-04T10:00:00Z, +2h, now",
+    conflicts: ['startNow'],
   },
   startNow: { flags: '--start-now', help: 'start at the time of the request' },
   end: {
@@ -31,9 +32,10 @@ export const PERIOD_CHANGE_OPTIONS = {
   end: {
     flags: '--end <time>',
     help: 'the new end; 16:00 is on the day of the old one, friday is through that day',
+    conflicts: ['for'],
   },
   for: { flags: '--for <duration>', help: 'how long it lasts, from its start' },
-  extend: { flags: '--extend <duration>', help: 'how much later it ends' },
+  extend: { flags: '--extend <duration>', help: 'how much later it ends', conflicts: ['end', 'for'] },
 } as const satisfies OptionTable;
 /** The values of {@link PERIOD_CHANGE_OPTIONS}, as typed. */
 export type PeriodChangeFlags = OptionsOf<typeof PERIOD_CHANGE_OPTIONS>;
@@ -75,19 +77,21 @@ const ON_THE_WAY = 5000;
  * A period as it is sent. Where it starts with its request and has a duration, it is not to be shorter than that: it ends 5 s
  * later, rounded up to a second (cli/README.md, "Values").
  *
- * @param now when it is sent, in milliseconds
+ * @param times when it is sent; the duration that was typed for its end is kept there
  * @param expiry the experiment's, in milliseconds, where it is known: the addition does not go past it
  * @throws Failure `usage` after the year 9999
  */
 export function periodToSend<Sent extends Partial<NewPeriod>>(
   { lasting, ...period }: Sent,
-  now: number,
+  { now, typedDurations }: Pick<TimeContext, 'now' | 'typedDurations'>,
   expiry = LAST_INSTANT,
 ): Omit<Sent, 'lasting'> {
   if (lasting === undefined) return period;
   const end = later(now, lasting);
   const full = Math.ceil((end + ON_THE_WAY) / 1000) * 1000;
-  return { ...period, end: Math.max(end, Math.min(full, expiry, LAST_INSTANT)) };
+  const sent = Math.max(end, Math.min(full, expiry, LAST_INSTANT));
+  typedDurations?.set(sent, lasting);
+  return { ...period, end: sent };
 }
 
 /**
@@ -104,9 +108,12 @@ export function shortfall({ start, end }: Period, lasting: number | undefined): 
 /**
  * Reads the flags of a new period: a start or start now, and an end or a duration, none of which is missing.
  *
- * @throws Failure `usage` when two say the same thing, or it would end before it starts
+ * @throws Failure `usage` for both an end and a duration, and where it would end before it starts
  */
 export function readPeriod(flags: PeriodFlags, context: TimeContext): NewPeriod {
+  // A search takes both.
+  if (flags.end !== undefined && flags.for !== undefined)
+    throw new Failure('usage', "--end and --for can't be given together.");
   const start = readNewStart(flags, context);
   const from = start === 'now' ? context.now : start;
   const end = readEnd(flags, from, context) ?? from;
@@ -169,9 +176,6 @@ export function readSpan(flags: Pick<WindowFlags, 'start' | 'end'>, context: Tim
  */
 export function checkPeriodChange(flags: PeriodChangeFlags, context: TimeContext): void {
   const { start, end, for: lasting, extend } = flags;
-  if (extend !== undefined && end !== undefined) throw conflict('--extend', '--end');
-  if (extend !== undefined && lasting !== undefined) throw conflict('--extend', '--for');
-  if (end !== undefined && lasting !== undefined) throw conflict('--end', '--for');
   for (const time of [start, end]) if (time !== undefined) parseTime(time, context);
   if (lasting !== undefined) parseDuration(lasting);
   if (extend !== undefined) parseDuration(extend);
@@ -205,8 +209,7 @@ function readStart(text: string, context: TimeContext, reading?: TimeReading): n
   return /^\s*now\s*$/i.test(text) ? 'now' : parseTime(text, context, reading);
 }
 
-function readNewStart({ start, startNow = false }: PeriodFlags, context: TimeContext): number | 'now' {
-  if (start !== undefined && startNow) throw conflict('--start', '--start-now');
+function readNewStart({ start }: PeriodFlags, context: TimeContext): number | 'now' {
   return start === undefined ? 'now' : readStart(start, context);
 }
 
@@ -222,7 +225,6 @@ function readEnd(
   from: number,
   context: TimeContext,
 ): number | undefined {
-  if (flags.end !== undefined && flags.for !== undefined) throw conflict('--end', '--for');
   if (flags.for !== undefined) return later(from, parseDuration(flags.for));
   if (flags.end === undefined) return undefined;
   return parseTime(flags.end, context, { after: Math.max(from, context.now), isEnd: true });
@@ -247,9 +249,4 @@ function checkedEnd(start: number, end: number): number {
 
 function periodText(start: number, end: number): Sentence {
   return new Sentence((times) => `From ${times.ends(start, end).join(' until ')}`);
-}
-
-/** The failure where two flags say the same thing, or exclude each other. */
-export function conflict(one: string, other: string, why?: string): Failure {
-  return new Failure('usage', `${one} and ${other} can't be given together.`, { why });
 }

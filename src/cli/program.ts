@@ -229,15 +229,14 @@ function checkPaths(command: Command): void {
   const flags = command.optsWithGlobals<Readonly<Record<string, unknown>>>();
   const isPath = (usage: string): boolean => /\b(?:file|dir)\b(?=[|>]|$)/.test(usage);
   const path = pathOf(command);
-  const fix = `${path} --help`;
   const why = 'It got an empty text.';
   for (const option of [...command.options, ...topOf(command).options]) {
     if (flags[option.attributeName()] !== '' || !isPath(option.flags)) continue;
-    throw new Failure('usage', `${option.long} needs ${option.flags.split(' ').at(-1)}.`, { why, fix });
+    throw new Failure('usage', `${option.long} needs ${option.flags.split(' ').at(-1)}.`, { why });
   }
   for (const [at, argument] of command.registeredArguments.entries()) {
     if (command.args[at] !== '' || !isPath(argument.name())) continue;
-    throw new Failure('usage', `${path} needs <${argument.name()}>.`, { why, fix });
+    throw new Failure('usage', `${path} needs <${argument.name()}>.`, { why });
   }
 }
 
@@ -254,9 +253,7 @@ function takeFlagsOfGroup(command: Command): void {
     if (group?.getOptionValueSource(name) !== 'cli') continue;
     if (!command.options.some(({ long }) => long === option.long)) {
       const path = pathOf(command);
-      throw new Failure('usage', `${path.replace('slices-conn ', '')} has no flag ${option.long}.`, {
-        fix: `${path} --help`,
-      });
+      throw new Failure('usage', `${path.replace('slices-conn ', '')} has no flag ${option.long}.`);
     }
     command.setOptionValueWithSource(name, group.getOptionValue(name), 'cli');
   }

@@ -107,10 +107,11 @@ export async function accepts({ flags, terminal: { ask } }: Context, question: s
 const isYes = (answer = ''): boolean => /^y(?:es)?$/i.test(answer.trim());
 
 /**
- * Lets a person choose one of several items by its number. Only for a terminal.
+ * Lets a person choose one of several items by its number, or by the first word of its label. Only for a terminal.
  *
  * @param title what is chosen, as a line
  * @param label an item as one line
+ * @param declined what was not done where none is chosen, as a sentence
  * @throws Declined when nothing is chosen: Enter, `q`, or Ctrl-D
  */
 export async function pick<Item>(
@@ -118,15 +119,17 @@ export async function pick<Item>(
   title: string,
   items: readonly Item[],
   label: (item: Item) => string,
+  declined?: string,
 ): Promise<Item> {
   const { output } = context;
+  const labels = items.map(label);
   const width = String(items.length).length;
   output.prompt(title);
-  for (const [index, item] of items.entries()) {
-    output.prompt(`  ${String(index + 1).padStart(width)}  ${label(item)}`);
-  }
-  const item = await numbered(context, 'Number (Enter: none): ', items);
-  if (item === undefined) throw new Declined();
+  for (const [index, text] of labels.entries())
+    output.prompt(`  ${String(index + 1).padStart(width)}  ${text}`);
+  const names = labels.map((text) => text.split(' ')[0] ?? '');
+  const item = await numbered(context, 'Number or name (Enter: none): ', items, names);
+  if (item === undefined) throw new Declined(declined);
   return item;
 }
 
@@ -159,46 +162,31 @@ export async function askFor(
 }
 
 /**
- * Lets a person choose one of several names, by its number or by typing it. Only for a terminal.
- *
- * @param title what is chosen, as a line
- * @param declined what was not done where none is chosen, as a sentence
- * @throws Declined when nothing is chosen: Enter or Ctrl-D
- */
-export async function chooseNamed(
-  context: Context,
-  title: string,
-  names: readonly string[],
-  declined: string,
-): Promise<string> {
-  const { output } = context;
-  output.prompt(title);
-  for (const [at, name] of names.entries()) output.prompt(`  ${String(at + 1).padStart(2)}  ${name}`);
-  let chosen = '';
-  const read = (text: string): void => {
-    const named = names.find((name, at) => name === text || String(at + 1) === text);
-    if (named === undefined) throw new Failure('usage', hinted(`${text} is not one of them.`, text, names));
-    chosen = named;
-  };
-  await askFor(context, 'Number or name (Enter: none): ', read, declined);
-  return chosen;
-}
-
-/**
  * Asks for the number of one of several items, which were shown before, the first as 1.
  *
+ * @param names their names, which may be typed too. Default: none
  * @returns undefined when none is chosen: Enter, `q`, or Ctrl-D
  */
 export async function numbered<Item>(
   { output, terminal: { ask } }: Context,
   question: string,
   items: readonly Item[],
+  names: readonly string[] = [],
 ): Promise<Item | undefined> {
   for (;;) {
     const answer = (await ask?.(question))?.trim() ?? '';
     if (answer === '' || answer === 'q') return undefined;
-    const item = /^\d{1,6}$/.test(answer) ? items[Number(answer) - 1] : undefined;
+    const numbered = /^\d{1,6}$/.test(answer) ? items[Number(answer) - 1] : undefined;
+    const item = numbered ?? items[names.indexOf(answer)];
     if (item !== undefined) return item;
-    output.prompt(items.length === 1 ? 'Type 1, or nothing.' : `Type a number from 1 to ${items.length}.`);
+    const range = items.length === 1 ? 'Type 1, or nothing.' : `Type a number from 1 to ${items.length}.`;
+    output.prompt(hinted(range, answer, names));
   }
+}
+
+/** The failure that names all that was not typed. @param path of the command @param parts at least one, as in its usage */
+export function missingFailure(path: string, parts: readonly string[]): Failure {
+  // Made here: it costs 12 ms, and hardly a command needs it.
+  const listed = new Intl.ListFormat('en-GB', { type: 'conjunction' }).format(parts);
+  return new Failure('usage', `${path} needs ${listed}.`);
 }

@@ -1,14 +1,20 @@
 import { Failure } from '../contract/failure.ts';
 import { inTimes } from '../contract/said.ts';
-import { type CommandLine, isTyped, readCommandLine, servicesIn, valueIn } from './command-line.ts';
+import {
+  type CommandLine,
+  isTyped,
+  readCommandLine,
+  retypedWords,
+  servicesIn,
+  valueIn,
+} from './command-line.ts';
 import { COMPLETE } from './completion/scripts.ts';
 import type { Context, Outcome, Surroundings } from './context.ts';
 import { EXIT_CODE_OF, type ExitCode } from './exit-codes.ts';
 import type { GlobalFlags } from './global-options.ts';
 import { isDumb, openContext, Running } from './open-context.ts';
 import { startedAs } from './print/as-started.ts';
-import { reportFailure } from './print/failure-report.ts';
-import { Refusal } from './print/offers.ts';
+import { Refusal, reportFailure } from './print/failure-report.ts';
 import { asciiText, jsonText } from './print/output.ts';
 import { CommandTree } from './program.ts';
 import { Declined, numbered } from './questions.ts';
@@ -29,7 +35,7 @@ export async function run(args: readonly string[], around: Surroundings): Promis
   }
   const running = new Running();
   let context: Context | undefined;
-  let outcome: Outcome = 0;
+  let outcome: NonNullable<Outcome> = 0;
   let isReported = false;
   // A request that was given up may end later than the command: the error object stays the last line.
   const write = (text: string): void => (isReported ? undefined : stderr.write(text));
@@ -68,37 +74,30 @@ export async function run(args: readonly string[], around: Surroundings): Promis
     }
     return report(running.sent.failure(stopped));
   });
+  /** Runs another command line in place of this one. */
+  const goOn = async (words: readonly string[]): Promise<number> => {
+    await running.close();
+    return run(words, around);
+  };
   try {
-    let work = async (): Promise<Outcome> => {
-      await tree.run(args);
-      return outcome;
-    };
-    for (;;) {
-      try {
-        const result = await work();
-        if (result !== undefined && typeof result !== 'number') {
-          await running.close();
-          return await run(result, around);
-        }
-        printHelp();
-        return result ?? 0;
-      } catch (error) {
-        if (error instanceof Declined) {
-          context?.output.notice(error.message);
-          return 0;
-        }
-        if (!context) await removeReadyFile(typed(), around);
-        // Where the profile can't be read, the failure says so, and its own text needs no zone.
-        const times = await context?.clock.times().catch(() => undefined);
-        const exitCode = report(await explained(error, running, around), times);
-        if (!(error instanceof Refusal && context)) return exitCode;
-        isReported = false;
-        const next = await picked(error, context);
-        isReported = !next;
-        if (!next) return exitCode;
-        work = next;
-      }
+    await tree.run(args);
+    if (typeof outcome !== 'number') return await goOn(outcome);
+    printHelp();
+    return outcome;
+  } catch (error) {
+    if (error instanceof Declined) {
+      context?.output.notice(error.message);
+      return 0;
     }
+    if (!context) await removeReadyFile(typed(), around);
+    // Where the profile can't be read, the failure says so, and its own text needs no zone.
+    const times = await context?.clock.times().catch(() => undefined);
+    const exitCode = report(await explained(error, running, around), times);
+    if (!(error instanceof Refusal && context)) return exitCode;
+    isReported = false;
+    const words = await picked(error, context);
+    isReported = true;
+    return words ? await goOn(words) : exitCode;
   } finally {
     await running.close();
   }
@@ -123,21 +122,16 @@ async function explained(error: unknown, { taken }: Running, { clock }: Surround
 /**
  * Lets a person pick one of the offers of a refusal, which was printed.
  *
- * @returns a function that asks for the picked offer; undefined where none is picked, and without a person to
- *   ask
+ * @returns the command that asks for it, with an idempotency key of its own; undefined where none is picked, and without a
+ *   person to ask
  */
-async function picked(
-  { offers, take }: Refusal,
-  context: Context,
-): Promise<(() => Promise<Outcome>) | undefined> {
-  const { terminal, flags, output, clock } = context;
-  if (!take || !terminal.ask || flags.json || flags.yes) return undefined;
+async function picked({ offers }: Refusal, context: Context): Promise<string[] | undefined> {
+  const { terminal, flags, output, clock, typed } = context;
+  if (!terminal.ask || flags.json || flags.yes || isTyped(typed, 'dryRun')) return undefined;
   const offer = await numbered(context, 'Which number? (Enter: none) ', offers);
   if (!offer) return undefined;
-  return async () => {
-    output.prompt(`Asking for ${inTimes(offer.label, timesIn(await clock.times()))}.`);
-    return (await take(offer)) ?? 0;
-  };
+  output.prompt(`Asking for ${inTimes(offer.label, timesIn(await clock.times()))}.`);
+  return retypedWords(typed, { ...offer.changes, idempotencyKey: undefined }, ...offer.more);
 }
 
 /** Answers a shell that completes a word: with candidates, or with nothing after any error. */

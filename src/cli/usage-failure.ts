@@ -2,9 +2,9 @@ import type { Command, CommanderError } from 'commander';
 import { type Changes, Failure, ownCommand } from '../contract/failure.ts';
 import { refusedValue } from '../contract/foreign-errors.ts';
 import { nearest } from '../session/choice.ts';
-import { missingFailure } from './advice.ts';
 import { argumentsOf, type CommandLine, splitFlag } from './command-line.ts';
 import { pathOf, topOf } from './help-layout.ts';
+import { missingFailure } from './questions.ts';
 
 /**
  * Commands and flags of other programs, such as the official client, and what is meant here: the first that exists where the word
@@ -41,9 +41,7 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
   // A word after an unknown flag may be that flag's value.
   const first = words.find(({ is }) => is === 'argument' || is === 'unknown flag');
   const flag = words.find(({ is }) => is === 'unknown flag');
-  const help = `${path} --help`;
-  const failure = (says: string, fix: string | Changes = help): Failure =>
-    new Failure('usage', says, { fix });
+  const failure = (says: string, fix?: string | Changes): Failure => new Failure('usage', says, { fix });
   const unknown = (what: string, wrong: string, known: readonly string[]): Failure => {
     if (PLANNED.includes(`${path} ${wrong}`))
       return failure(`${path} ${wrong} is planned; this version does not have it yet.`);
@@ -55,7 +53,7 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
     if (foreign) {
       // The words after it are those of the other program.
       const { each, word } = foreign;
-      const fix = word.startsWith('-') ? help : `${path} ${word} --help`;
+      const fix = word.startsWith('-') ? undefined : `${path} ${word} --help`;
       return failure(`${says} Did you mean ${each}?`, fix);
     }
     const meant = nearest(wrong, known);
@@ -96,7 +94,6 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
       const surplus = operands.slice(command.registeredArguments.length);
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
         why: 'A value of several words stands in quotes.',
-        fix: help,
       });
     }
     case 'commander.missingArgument':

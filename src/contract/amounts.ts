@@ -18,15 +18,16 @@ export function parseBandwidth(text: string): number {
   const match = /^(\d{1,15})(?:\.(\d{1,6}))?\s*(?:([MGT])(?:b(?:its?)?(?:ps|\/s)?)?)?$/i.exec(
     withDecimalPoint(text.trim()),
   );
-  if (match && /B(?!IT)/.test(text.replace(/bit/i, 'BIT'))) {
-    throw wrong('B is a byte, of 8 bits: write 1 GB/s as 8G.');
-  }
   if (!match) throw wrong('Write it as 100 (Mbps), 100M, 1G or 2.5G.');
   const [, whole = '', fraction = '', unit = 'M'] = match;
   const mbps = scaled(whole, fraction, BigInt(FACTOR[unit.toUpperCase() as keyof typeof FACTOR]));
   if (mbps === undefined) throw wrong('It must be a whole number of Mbps.');
   if (mbps < 1n) throw wrong('It must be at least 1 Mbps.');
   if (mbps > BigInt(MAX_BANDWIDTH)) throw wrong('It is more than any link has.');
+  if (/B(?!IT)/.test(text.replace(/bit/i, 'BIT'))) {
+    const [bits, bytes] = [Number(mbps), Number(8n * mbps)].map(bandwidthWord);
+    throw wrong(`B is a byte, of 8 bits: write ${bytes} for bytes, or ${bits} for bits.`);
+  }
   return Number(mbps);
 }
 
@@ -66,9 +67,21 @@ function scaled(whole: string, fraction: string, factor: bigint): bigint | undef
   return product % divisor === 0n ? product / divisor : undefined;
 }
 
-/** The failure of a typed value. @param kind such as `a bandwidth` */
-export function wronglyTyped(text: string, kind: string, why: string, fix = '--help'): Failure {
-  return new Failure('usage', `${JSON.stringify(text)} is not ${kind}.`, { why, fix });
+/**
+ * The failure of a typed value. A comma before three digits has two readings, and both are said.
+ *
+ * @param kind such as `a bandwidth`
+ * @param why how such a value is written
+ * @param fix default: the help of the command
+ */
+export function wronglyTyped(text: string, kind: string, why: string, fix?: string): Failure {
+  const parts = text.split(/(?<=\d),(?=\d{3}(?!\d))/);
+  const readings = [parts.join(''), ...(parts.length === 2 ? [parts.join('.')] : [])].join(' or ');
+  const both = `A comma before three digits may part thousands or a fraction: write ${readings}.`;
+  return new Failure('usage', `${JSON.stringify(text)} is not ${kind}.`, {
+    why: parts.length > 1 ? both : why,
+    fix,
+  });
 }
 
 const PREFIXES: readonly string[] = ['', 'K', 'M', 'G', 'T', 'P', 'E'];

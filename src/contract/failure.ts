@@ -60,7 +60,7 @@ export interface FailureFacts extends RefusalFacts {
   why?: Said;
   /** Lines that belong to the reason, such as the candidates for an ambiguous name. */
   lines?: readonly Said[];
-  /** The next step: a command, changes of the typed command, or `--help` for its help. */
+  /** The next step: a command, changes of the typed command, or `--help` for its help, which is the default of a mistake in what was typed. */
   fix?: string | Changes;
   /** The status of the answer; absent where none came. */
   httpStatus?: number;

@@ -31,7 +31,6 @@ export function checkSettings(options: ServeOptions): void {
   if (missing !== undefined) {
     throw new Failure('usage', `No issuer is trusted for ${missing} tokens.`, {
       why: `A booking needs a user token and an experiment token. Each needs an issuer: --trust ISSUER_URL=${missing}.`,
-      fix: '--help',
     });
   }
   checkAdministrators(options);

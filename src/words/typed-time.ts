@@ -67,6 +67,8 @@ const DAY_FORM = 'R|X?W|WXK|XKW|W?(?:(?:NM|MN)Y?|D)';
 const FORM = new RegExp(`^(?:(?:${DAY_FORM})T?|T(?:${DAY_FORM})?|H)O?Z?$`);
 /** A time of day and another one that is glued to it: a range, or an offset. ISO 8601 (`T`, or seconds) means an offset. */
 const TWO_TIMES = /(?<![t:\d])\d\d?:\d\d-\d/i;
+/** So long after now, a time of day, or an offset: `+15:00`, `+0900`. */
+const CLOCK_AHEAD = /^\+(?=\d?\d:|\d{4}$)([01]?\d|2[0-3]):?([0-5]\d)$/;
 /** Longer texts are no times. */
 const LONGEST = 100;
 
@@ -85,7 +87,7 @@ export function parseTime(text: string, context: TimeContext, reading: TimeReadi
   const { now, faultyZone } = context;
   const typed = text.trim();
   if (/^now$/i.test(typed)) return now;
-  const [, ahead, back] = /^(?:\+|in\s)(.+)$|^(.+)\sago$/i.exec(typed) ?? [];
+  const [, ahead, back] = (!CLOCK_AHEAD.test(typed) && /^(?:\+|in\s)(.+)$|^(.+)\sago$/i.exec(typed)) || [];
   if (ahead !== undefined) {
     const length = parseDuration(ahead);
     const instant = later(now, length);
@@ -327,17 +329,29 @@ const RANGE = new RegExp(
 
 const quoted = (text: string): string => (text.includes(' ') ? `'${text}'` : text);
 
+const OFFSETS = 'Offsets go from -12:00 to +14:00.';
+
 /** What was probably meant by a text that is not a time. @param names what comes before a start, and before an end; default: the flags */
 export function adviceOnTime(typed: string, [start, end] = ['--start', '--end']): string {
   const [, day, from = '', between = '', until] = RANGE.exec(typed) ?? [];
   if (until !== undefined) {
     const at = (time: string): string => quoted(day === undefined ? time : `${day} ${time}`);
     const isOffset = between === '-' && readOffset(`-${until}`) !== undefined;
-    const other = isOffset ? ` Where -${until} is an offset, write ${at(`${from} UTC-${until}`)}.` : '';
+    const other = isOffset
+      ? ` Where -${until} is an offset, write ${at(`${from} UTC-${until}`)}.`
+      : between === '-'
+        ? ` ${OFFSETS}`
+        : '';
     return `A start and an end are two times: ${start} ${at(from)} ${end} ${at(until)}.${other}`;
+  }
+  const [, clock, minutes] = CLOCK_AHEAD.exec(typed) ?? [];
+  if (clock) {
+    const lasting = `+${Number(clock)}h${minutes === '00' ? '' : minutes}`;
+    return `Write ${lasting} for so long after now, or ${clock}:${minutes} for the time of day. An offset stands behind a time of day.`;
   }
   const [, date, time] = /^(\d{4}-\d\d-\d\d)\s?[-+](\d\d:\d\d)$/.exec(typed) ?? [];
   if (date) return `Write '${date} ${time}'. An offset stands behind a time of day.`;
+  if (/:\d\d(?::\d\d)? ?[+-]\d\d:?\d\d$/.test(typed)) return OFFSETS;
   if (/\bmidnight\b/i.test(typed))
     return "A day has two midnights: write 'friday 00:00' or 'saturday 00:00'.";
   const [, rest = '', zone] = /^(.*?)\s*\(?([a-z][a-z0-9/_+-]*)\)?$/i.exec(typed) ?? [];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { withServices } from '../../src/cli/advice.ts';
 import { renamed, retyped } from '../../src/cli/command-line.ts';
+import { asStarted, BY_NAME, type ServiceFlags } from '../../src/cli/print/as-started.ts';
 import type { Changes } from '../../src/contract/failure.ts';
 import { commandLines } from '../fixtures/command-world.ts';
 
@@ -47,6 +47,9 @@ test('names are replaced in arguments, and in lists of names', () => {
 });
 
 describe('an advised command', () => {
+  const withServices = (services: ServiceFlags, advice: string): string =>
+    asStarted({ ...BY_NAME, services }, advice);
+
   test('gets the flags of the services after a variable is unset too', () => {
     const advice = 'unset X && slices-conn login';
     expect(withServices({ profile: 'lab' }, advice)).toBe('unset X && slices-conn --profile lab login');
@@ -65,6 +68,15 @@ describe('an advised command', () => {
   ])('gets the project and the experiment that it acts in: %s', (advice, expected) => {
     const services = { project: 'p', experiment: 'e' };
     expect(withServices(services, `slices-conn ${advice}`)).toBe(`slices-conn ${expected}`);
+  });
+
+  test('gets them in a sentence, but not in quotes', () => {
+    const services = { profile: 'lab', experiment: 'x' };
+    expect(
+      withServices(services, "See it: slices-conn show 'slices-conn list', or slices-conn help times."),
+    ).toBe(
+      "See it: slices-conn --profile lab --experiment x show 'slices-conn list', or slices-conn help times.",
+    );
   });
 
   test('does not get the flags of the services twice', () => {

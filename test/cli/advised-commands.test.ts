@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parseSync } from 'oxc-parser';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { commandReference } from '../../src/build/command-reference.ts';
-import { nextStep } from '../../src/cli/advice.ts';
+import { nextStep } from '../../src/cli/print/failure-report.ts';
 import { Failure } from '../../src/contract/failure.ts';
 import { PROBLEM_CODES } from '../../src/contract/problems.ts';
 import type { ServeOptions } from '../../src/operate/options.ts';
@@ -196,6 +196,13 @@ describe('what an error advises works when it is pasted', () => {
     'reserve be-gent pl-poznan1 --bandwidth 1G --start-now --for 2h',
     'reserve BE_GENT1 pl-poznan1 --bandwidth 1G --start-now --for 2h',
     "reserve be-gent1 pl-poznan1 --bandwidth 1G --start '2027-02-30 10:00' --for 2h",
+    'reserve be-gent1 pl-poznan1 --bandwidth 1,000 --start-now --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start +15:00 --for 2h',
+    'reserve be-gent1 pl-poznan1 --bandwidth 1G --start +2h --start-now --for 2h',
+    'list --timeline --ics',
+    'list --start +2h --end +1h',
+    'show ID --with-key',
+    'serve --audience x',
     'update ID --extend 2x',
     'update ID',
     'delete ID --reason x',

@@ -109,8 +109,6 @@ describe('what can’t be told', () => {
       '--bandwidth 1G --duration 2h',
     ],
     ['be-gent1 pl-poznan1 --duration 1h', 2, '--duration needs --bandwidth.', '--duration 1h --bandwidth 1G'],
-    ['be-gent1 pl-poznan1 --end +1h --for 1h', 2, "--end and --for can't be given together."],
-    ['be-gent1 pl-poznan1 --start +2h --end +1h', 2, 'It would end before it starts.'],
     ['be-gent1 pl-poznan', 6, 'There is no site "pl-poznan"', 'availability be-gent1 pl-poznan1'],
     ['gent', 6, 'There is no site "gent".', 'availability be-gent1'],
     ['uk-london', 6, 'There is no site "uk-london".', 'slices-conn --offline sites'],

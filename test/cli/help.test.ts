@@ -150,6 +150,16 @@ describe('a typing mistake names itself; the next step is what was meant, else t
     ],
     ['list --tz Foo', '--tz Foo: it must be a time zone, such as Europe/Brussels.', 'list --help'],
     ['list --state', '--state needs <state>.', 'list --help'],
+    ['list --ics --timeline', "--timeline and --ics can't be given together.", 'list --help'],
+    ['reserve --end 14:00 --for 2h', "--end and --for can't be given together.", 'reserve --help'],
+    ['reserve --start-now --start now', "--start and --start-now can't be given together.", 'reserve --help'],
+    ['update x --extend 1h --end 14:00', "--extend and --end can't be given together.", 'update --help'],
+    ['update x --for 1h --end 14:00', "--end and --for can't be given together.", 'update --help'],
+    [
+      'availability x --for 1h --end 14:00',
+      "--end and --for can't be given together.",
+      'availability --help',
+    ],
     ['experiment create x', 'slices-conn experiment create needs --end <time>.', 'experiment create --help'],
     [
       'run be-gent1 --for 1h',

@@ -33,8 +33,6 @@ async function outcome(work: () => unknown): Promise<unknown> {
   }
 }
 
-const both = (one: string, other: string) => `usage: ${one} and ${other} can't be given together.`;
-
 describe('a new period: every combination of its flags', () => {
   const twoHours = { start: START, end: START + 2 * HOUR };
   const whole = { start: START, end: END };
@@ -43,7 +41,7 @@ describe('a new period: every combination of its flags', () => {
   test.each<[PeriodFlags, unknown]>([
     [{ start, end }, whole],
     [{ start, for: '2h' }, twoHours],
-    [{ start, end, for: '2h' }, both('--end', '--for')],
+    [{ start, end, for: '2h' }, "usage: --end and --for can't be given together."],
     [
       { start: 'now', end },
       { ...whole, start: 'now' },
@@ -58,9 +56,6 @@ describe('a new period: every combination of its flags', () => {
       { startNow: true, end: '14:00' },
       { start: 'now', end: NOW + 2 * HOUR },
     ],
-    [{ startNow: true, end, for: '2h' }, both('--end', '--for')],
-    [{ start, startNow: true, end }, both('--start', '--start-now')],
-    [{ start: 'now', startNow: true, for: '2h' }, both('--start', '--start-now')],
     [
       { start: '+1h', end: '+3h' },
       { start: NOW + HOUR, end: NOW + 3 * HOUR },
@@ -110,7 +105,7 @@ describe('an end without a date is the first one after the start', () => {
 
 describe('a period that starts with its request', () => {
   const asked = { start: 'now', end: NOW + 2 * HOUR, lasting: 2 * HOUR } as const;
-  const endSent = (now: number, expiry?: number): number => periodToSend(asked, now, expiry).end;
+  const endSent = (now: number, expiry?: number): number => periodToSend(asked, { now }, expiry).end;
 
   test.each<[string, number, number | undefined, number]>([
     ['5 s later than asked', NOW, undefined, NOW + 2 * HOUR + 5000],
@@ -124,7 +119,7 @@ describe('a period that starts with its request', () => {
 
   test('with an end, and one that starts later, are sent as they are', () => {
     const period = { start: START, end: END };
-    expect(periodToSend(period, NOW, END - 1)).toEqual(period);
+    expect(periodToSend(period, { now: NOW }, END - 1)).toEqual(period);
   });
 
   test('a warning says by how much it is too short', () => {
@@ -143,15 +138,11 @@ describe('an update of a period: every combination of its flags', () => {
   const NEW_START = START + 2 * HOUR;
   const NEW_END = END + 2 * HOUR;
 
-  const ends: [Omit<PeriodChangeFlags, 'start'>, (from: number) => unknown][] = [
+  const ends: [Omit<PeriodChangeFlags, 'start'>, (from: number) => object][] = [
     [{}, () => ({})],
     [{ end: newEnd }, () => ({ end: NEW_END })],
     [{ for: '3h' }, (from) => ({ end: from + 3 * HOUR, ...(from === NOW ? { lasting: 3 * HOUR } : {}) })],
     [{ extend: '3h' }, () => ({ end: END + 3 * HOUR })],
-    [{ end: newEnd, for: '3h' }, () => both('--end', '--for')],
-    [{ end: newEnd, extend: '3h' }, () => both('--extend', '--end')],
-    [{ for: '3h', extend: '3h' }, () => both('--extend', '--for')],
-    [{ end: newEnd, for: '3h', extend: '3h' }, () => both('--extend', '--end')],
   ];
   const starts: [Pick<PeriodChangeFlags, 'start'>, object, number][] = [
     [{}, {}, START],
@@ -159,13 +150,10 @@ describe('an update of a period: every combination of its flags', () => {
     [{ start: 'now' }, { start: 'now' }, NOW],
   ];
   const rows = starts.flatMap(([startFlags, startChange, from]) =>
-    ends.map(([endFlags, endChange]): [PeriodChangeFlags, unknown] => {
-      const change = endChange(from);
-      return [
-        { ...startFlags, ...endFlags },
-        typeof change === 'string' ? change : Object.assign({}, startChange, change),
-      ];
-    }),
+    ends.map(([endFlags, endChange]): [PeriodChangeFlags, unknown] => [
+      { ...startFlags, ...endFlags },
+      { ...startChange, ...endChange(from) },
+    ]),
   );
 
   test.each(rows)('%j', async (flags, expected) => {
@@ -231,7 +219,6 @@ describe('a search: not before --start, not after --end', () => {
       { start: '2026-01-01T00:00:00Z', end },
       { start: 'now', end: END },
     ],
-    [{ start, startNow: true }, both('--start', '--start-now')],
     [{ start: end, end: start }, 'usage: It would end before it starts.'],
     [{ end: 'friday' }, { start: 'now', end: Date.UTC(2026, 10, 7) }],
     [{ start, end: '2026-12-01T11:59:59Z' }, 'usage: 2 h do not fit.'],
@@ -254,7 +241,6 @@ describe('a time that is looked at', () => {
     ],
     [{ for: '2h' }, { start: NOW, end: NOW + 2 * HOUR }],
     [{ end: 'friday' }, { start: NOW, end: Date.UTC(2026, 10, 7) }],
-    [{ end, for: '2h' }, both('--end', '--for')],
     [{ start: end, end: start }, 'usage: It would end before it starts.'],
   ])('%j', async (flags, expected) => {
     expect(await outcome(() => readWindow(flags, context))).toEqual(expected);

@@ -23,12 +23,14 @@ test.each<[number, ...string[]]>([
   for (const text of texts) expect([text, parseDuration(text)]).toEqual([text, milliseconds]);
 });
 
+const BOTH = 'write 1500 s or 1.500 s.';
 const FORM = 'Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.';
 test.each<[what: string, why: string, ...texts: string[]]>([
   ['a number or a unit that is missing', FORM, '', '2', 'h', '1.h', 'P', 'PT', 'P2H'],
   ['a fraction before another unit, or of another unit', FORM, '1.5h 30m', 'PT1.5H'],
   ['a sign', FORM, '-2h', '+2h'],
-  ['another form', FORM, '1,500 s', '02:00', 'two hours', '٢h', '30m2h', '2h2h', '1y', 'P1Y'],
+  ['two readings', `A comma before three digits may part thousands or a fraction: ${BOTH}`, '1,500 s'],
+  ['another form', FORM, '02:00', 'two hours', '٢h', '30m2h', '2h2h', '1y', 'P1Y'],
   ['more than a number can say exactly', FORM, '99999999999999999w'],
   ['what may be months', '1m is a minute; write 30d for a month.', '1M', '30 M', '1h30M', 'P1M', '1mo'],
   ['less than 1 s', 'It must be at least 1 s.', '0m', 'PT0S', 'PT0.9S'],

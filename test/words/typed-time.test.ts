@@ -166,7 +166,7 @@ describe('what could mean two things is refused with what was probably meant', (
   const notRead = (zone: string, rest: string) =>
     `${zone} is not a zone that is read. Write its offset, as '${rest} +01:00', or its IANA name`;
   test.each([
-    ['14:00-16:00', 'two times: --start 14:00 --end 16:00.'],
+    ['14:00-16:00', 'two times: --start 14:00 --end 16:00. Offsets go from -12:00 to +14:00.'],
     ['14:00 -16:00', 'two times: --start 14:00 --end 16:00.'],
     ['2pm – 4pm', 'two times: --start 2pm --end 4pm.'],
     ['14:00 to 16', 'two times: --start 14:00 --end 16.'],
@@ -179,8 +179,11 @@ describe('what could mean two things is refused with what was probably meant', (
     ['09:00CEST', notRead('CEST', '09:00')],
     ['09:00 GMT+1', notRead('GMT+1', '09:00')],
     ['tomorrow 09:00 Brussels', "as 'tomorrow 09:00 Europe/Brussels'"],
-    ['2026-12-01T14:00:00-16:00', 'Write it as'],
-    ['14:00 +14:30', 'Write it as'],
+    ['2026-12-01T14:00:00-16:00', 'Offsets go from -12:00 to +14:00.'],
+    ['14:00 +14:30', 'Offsets go from -12:00 to +14:00.'],
+    ['+15:00', 'Write +15h for so long after now, or 15:00 for the time of day.'],
+    ['+02:30', 'Write +2h30 for so long after now, or 02:30 for the time of day.'],
+    ['+0900', 'Write +9h for so long after now, or 09:00 for the time of day.'],
   ])('%s: %s', async (text, advice) => {
     const context = { now: NOW, zone: BRUSSELS, advice: adviceOnTime };
     const { code, facts } = await failureOf(() => parseTime(text, context));

@@ -12,15 +12,14 @@ import { linkName } from '../../words/links.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { CommandLine } from '../command-line.ts';
 import type { Context } from '../context.ts';
-import { continued } from '../help-layout.ts';
 import { readWindow } from '../period.ts';
 import { availabilityChart, chartColumns, type LinkAvailability } from '../print/availability-chart.ts';
 import { availabilitySvg, SVG_COLUMNS } from '../print/availability-svg.ts';
-import { folded } from '../print/folded.ts';
+import { continued, folded } from '../print/folded.ts';
 import { escapeLines, escapeText, type Output } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { timeWord, withNearestSite, withoutRoute } from '../reservation/alternatives.ts';
-import { ROUTE_OPTIONS, readRoute, routeWords } from '../reservation/route-options.ts';
+import { ROUTE_OPTIONS, readRoute, routeWords } from '../reservation/options.ts';
 import { shortEnd, shortTime, type TimeContext } from '../times.ts';
 import { siteName } from '../values.ts';
 
@@ -34,7 +33,7 @@ export const command = {
   },
   options: {
     start: { flags: '--start <time>', help: 'from when on; default now' },
-    end: { flags: '--end <time>', help: 'until when' },
+    end: { flags: '--end <time>', help: 'until when', conflicts: ['for'] },
     for: { flags: '--for <duration>', help: 'for how long: 6h, 1d, 52w; default 1w' },
     bandwidth: { flags: '--bandwidth <rate>', help: '100 (Mbps), 100M, 1G, 2.5G; with --duration' },
     duration: {
@@ -121,18 +120,13 @@ async function answersOf(
   { window, route, need, points }: Question,
 ): Promise<LinkAnswer[]> {
   const pairs = await pairsOf(connectivity, sites);
-  const found = await Promise.all(
+  return Promise.all(
     pairs.map(async (pair) => {
       const asked = { ...pair, ...route, ...window };
       const { bandwidth, items, routes } = await connectivity.availability({ ...asked, points });
-      return { asked, answer: { link: { ...pair, bandwidth }, items, routes } };
-    }),
-  );
-  return Promise.all(
-    found.map(async ({ asked, answer }) => {
-      if (!need) return { ...answer, slots: null };
-      const isWide = need.bandwidth > answer.link.bandwidth;
-      return { ...answer, slots: isWide ? [] : await connectivity.slots({ ...asked, ...need }) };
+      const isWide = need !== undefined && need.bandwidth > bandwidth;
+      const slots = isWide ? [] : need ? await connectivity.slots({ ...asked, ...need }) : null;
+      return { link: { ...pair, bandwidth }, items, routes, slots };
     }),
   );
 }

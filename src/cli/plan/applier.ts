@@ -77,19 +77,13 @@ export interface Applying {
  * @throws Failure for anything but a refusal of a change
  */
 export async function rehearse(plan: readonly PlannedChange[], how: Applying): Promise<ChangeOutcome[]> {
-  const { session, earliest, hasBatches, canRehearse } = how;
+  const { earliest, hasBatches, canRehearse } = how;
   const needed = neededOf(plan);
   if (!hasBatches && !isAlone(needed, how)) checkCreations(needed, how);
   const apart = canRehearse ? needed.map((change) => [change]) : [];
   const became = new Map<PlannedChange, Became>();
   for (const part of hasBatches ? [needed] : apart) {
-    const { found, failure } = await attempt(
-      part,
-      plan,
-      how,
-      { earliest, dryRun: true },
-      session.connectivity,
-    );
+    const { found, failure } = await attempt(part, plan, how, { earliest, dryRun: true });
     if (failure && EXIT_CODE_OF[failure.code] !== 6) throw failure;
     for (const [change, result] of found) became.set(change, result);
   }
@@ -107,7 +101,7 @@ export async function apply(plan: readonly PlannedChange[], how: Applying): Prom
   const needed = neededOf(plan);
   if (hasBatches || isAlone(needed, how)) {
     const options = { earliest, allowUnsigned };
-    const { found, failure } = await attempt(needed, plan, how, options, session.reservations);
+    const { found, failure } = await attempt(needed, plan, how, options);
     if (failure) throw new NotApplied(failure, outcomesOf(plan, found));
     return outcomesOf(plan, found);
   }
@@ -137,7 +131,7 @@ export async function earliestStart(
   const needed = neededOf(plan);
   if (!how.hasBatches || !needed.some(({ action }) => action === 'create')) return undefined;
   const options = { earliest: true, dryRun: true };
-  const { found, failure } = await attempt(needed, plan, how, options, how.session.connectivity);
+  const { found, failure } = await attempt(needed, plan, how, options);
   // Without `at` it says that the search for alternatives was given up.
   const givenUp = failure?.facts.details?.find(
     ({ code, facts }) => code === 'search_given_up' && facts?.['at'] !== undefined,
@@ -180,14 +174,14 @@ async function attempt(
   plan: readonly PlannedChange[],
   how: Applying,
   options: ChangeOptions,
-  client: Pick<Session['connectivity'], 'change'>,
 ): Promise<{ found: Map<PlannedChange, Became>; failure?: Failure }> {
   const found = new Map<PlannedChange, Became>();
   if (changes.length === 0) return { found };
   const sent = changes.toSorted((one, other) => rankOf(one) - rankOf(other));
   const items = sent.map((change) => itemOf(change, how));
   try {
-    const results = await client.change(items, options);
+    const { connectivity, reservations } = how.session;
+    const results = await (options.dryRun ? connectivity : reservations).change(items, options);
     for (const [at, change] of sent.entries()) found.set(change, results[at]?.reservation ?? null);
     return { found };
   } catch (error) {
@@ -229,7 +223,7 @@ function requestFor(
 ): ReservationRequest {
   const { start, end, length } = wanted;
   const lasting = start === 'now' ? length : undefined;
-  return { ...request, ...periodToSend({ start, end, lasting }, now(), expiry) };
+  return { ...request, ...periodToSend({ start, end, lasting }, { now: now() }, expiry) };
 }
 
 /** Whether an update gives up anything that the reservation has, and whether it needs anything more. */

@@ -2,7 +2,7 @@ import { Failure } from '../../contract/failure.ts';
 import { MAX_ITEMS, type Reservation, routeFault, textsOf } from '../../contract/reservation.ts';
 import { asRequest, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
 import { routeFaultText } from '../../words/links.ts';
-import type { WantedReservation } from './plan-file.ts';
+import { PLAN_TEXTS, type WantedReservation } from './plan-file.ts';
 
 /** A reservation that exists, or has existed, under a name. */
 export interface NamedReservation {
@@ -132,7 +132,7 @@ function requestTo(
 /** Whether an update by this request would change nothing. */
 function isMetBy(request: ReservationRequest, current: Reservation): boolean {
   const before = asRequest(current);
-  const compared = ['bandwidth', 'start', 'end', 'description'] as const;
+  const compared = ['bandwidth', 'start', 'end', ...PLAN_TEXTS] as const;
   return compared.every((member) => request[member] === before[member]);
 }
 

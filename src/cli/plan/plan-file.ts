@@ -14,6 +14,7 @@ import { parseBandwidth, parseDuration } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import { RESERVATION_NAME } from '../../contract/fields.ts';
 import { formatInstant, isTimeZone } from '../../contract/instants.ts';
+import { RESERVATION_TEXTS, textsOf } from '../../contract/reservation.ts';
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { hinted } from '../../session/choice.ts';
 import { clockOf, timeText } from '../../words/civil-time.ts';
@@ -47,7 +48,9 @@ const MOST_TOLD = 20;
 const HELP = 'slices-conn plan --help';
 
 const TOP = ['version', 'experiment', 'tz', 'defaults', 'reservations', '$schema'];
-const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', 'via', 'avoid', 'direct', 'description'];
+/** The texts of a reservation in a plan, beside the name under which it stands. */
+export const PLAN_TEXTS = RESERVATION_TEXTS.filter((text) => text !== 'name');
+const FIELDS = ['sites', 'bandwidth', 'start', 'end', 'for', 'via', 'avoid', 'direct', ...PLAN_TEXTS];
 
 /** A key of a mapping, and its value. */
 interface Member {
@@ -219,7 +222,7 @@ class PlanFile {
       avoid: at('avoid') && this.#siteList(at('avoid')),
       direct: read('direct', isTrue),
     };
-    const description = read('description', (text) => text);
+    const texts = textsOf(Object.fromEntries(PLAN_TEXTS.map((text) => [text, read(text, (typed) => typed)])));
     const end = lasting ?? named;
     const place = at('end') ?? at('start') ?? key;
     if (at('end') && at('for')) this.#wrong(at('for'), "end and for can't be given together.");
@@ -231,8 +234,7 @@ class PlanFile {
     const contradiction = contradictionText({ ...ends, ...route });
     if (contradiction !== undefined) this.#wrong(key, contradiction);
     return {
-      ...{ ...route, name, ...ends, bandwidth, start, end, length: end - from },
-      ...(description === undefined ? {} : { description }),
+      ...{ ...route, ...texts, name, ...ends, bandwidth, start, end, length: end - from },
       place: this.#placeOf(offsetOf(at('sites'))),
     };
   }

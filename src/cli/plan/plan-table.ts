@@ -13,6 +13,7 @@ import { asciiText, escapeText, type Printer } from '../print/output.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
 import { nearestSite, sitesNamed } from '../values.ts';
 import type { ChangeOutcome } from './applier.ts';
+import { PLAN_TEXTS } from './plan-file.ts';
 
 /** How outcomes are told. */
 interface PlanTableOptions {
@@ -114,7 +115,7 @@ function toldOf(
   const outcome = [
     isApplied ? 'updated' : fits,
     after === before ? '' : `was ${before}`,
-    (request.description ?? '') === (current.description ?? '') ? '' : 'new description',
+    ...PLAN_TEXTS.map((text) => ((request[text] ?? '') === (current[text] ?? '') ? '' : `new ${text}`)),
     keptAt === undefined ? '' : kept(keptAt),
     tags === null ? '' : `tags ${tags === tagsText(current) ? 'stay' : tags}`,
   ];

@@ -6,10 +6,21 @@ import { type AdviceShell, partFor, quoted, shellOf, UNIX_PARTS, type UnixPart }
 /** This program's name, with which advice is written. */
 export const PROGRAM = 'slices-conn';
 
+/** The global flags that choose the services, the project and the experiment. */
+export interface ServiceFlags {
+  profile?: string;
+  experiment?: string;
+  project?: string;
+  offline?: boolean;
+  caFile?: string;
+}
+
 /** How a person types this program, and in which shell. */
 export interface Started {
   program: string;
   shell: AdviceShell;
+  /** The flags that chose the services of this command: advised commands have them too. Default: none. */
+  services?: ServiceFlags;
 }
 
 /** This program by its name in a shell of Unix: as advice is written. */
@@ -57,12 +68,24 @@ const PARTS = new RegExp(
  * @example asStarted({ program: 'npx slices-conn', shell: 'posix' }, 'To see it: slices-conn list')
  * // 'To see it: npx slices-conn list'
  */
-export function asStarted({ program, shell }: Started, text: string): string {
-  return text.replace(PARTS, (found: string, ...rest: unknown[]) => {
-    const part = rest.at(-1) as UnixPart & { name?: string };
+export function asStarted({ program, shell, services = {} }: Started, text: string): string {
+  const chosen = replaced(text, (found, { name }, rest) =>
+    name === undefined ? found : found + servicesFor(services, rest),
+  );
+  return replaced(chosen, (found, part) => {
     if (part.name !== undefined) return `${program} `;
     return shell === 'posix' ? found : partFor(shell, found, part);
   });
+}
+
+/** @param by gets each of {@link PARTS} with its groups, and the text that follows it */
+function replaced(
+  text: string,
+  by: (found: string, part: UnixPart & { name?: string }, rest: string) => string,
+): string {
+  return text.replace(PARTS, (found: string, ...more: unknown[]) =>
+    by(found, more.at(-1) as UnixPart, text.slice(Number(more.at(-3)) + found.length)),
+  );
 }
 
 /** Members of printed objects that hold advice. */
@@ -77,4 +100,44 @@ export function printedMember(
     if (typeof value !== 'string') return value;
     return mask(ADVISING.includes(name) ? asStarted(started, value) : value);
   };
+}
+
+/** Nouns whose commands use no services. */
+const WITHOUT_SERVICES = ['help', 'profile', 'serve', 'token', 'completion'];
+/** Commands that act in an experiment and a project. */
+const ACTING = [
+  ...['reserve', 'run', 'list', 'show', 'update', 'delete', 'watch', 'plan', 'apply', 'vlan', 'probe'],
+  ...['experiment show', 'experiment create', 'experiment token', 'experiment ci'],
+  ...['project show', 'project create', 'project token'],
+];
+
+/**
+ * The flags that choose the services, the project and the experiment, for an advised command of this program; without them it
+ * would use other services. Each has a blank behind it.
+ *
+ * @param advice the command's words, and whatever follows them
+ * @example servicesFor({ profile: 'lab' }, 'list') // '--profile lab '
+ */
+function servicesFor(services: ServiceFlags, advice: string): string {
+  const words = advice.split(' ');
+  const [noun = '', verb = ''] = words.map((word) => word.replace(/[.,;:)]+$/, ''));
+  if (noun.startsWith('-') || words.at(-1) === '--help' || WITHOUT_SERVICES.includes(noun)) return '';
+  const { offline, profile, caFile, project, experiment } = services;
+  const isActing = ACTING.includes(noun) || ACTING.includes(`${noun} ${verb}`);
+  // The command that chooses an experiment chooses one of a project.
+  const isChoosing = noun === 'experiment' && verb === 'use';
+  const values = {
+    // `verify` alone takes both: then the reservation is one of the profile's service.
+    offline: (offline && profile === undefined) || undefined,
+    profile,
+    'ca-file': caFile,
+    ...(isActing || isChoosing ? { project } : {}),
+    ...(isActing ? { experiment } : {}),
+  };
+  // A command that was typed with other flags has them already.
+  const has = (flag: string): boolean => words.some((word) => word === flag || word.startsWith(`${flag}=`));
+  return Object.entries(values)
+    .filter(([name, value]) => value !== undefined && !has(`--${name}`))
+    .map(([name, value]) => `--${name} ${value === true ? '' : `${shellWord(String(value))} `}`)
+    .join('');
 }

@@ -33,7 +33,7 @@ export function requestResult(request: ReservationRequest): object {
 }
 
 /** What a card says beside the reservation. */
-interface CardContext {
+export interface CardContext {
   times: TimeContext;
   /** The command's, to print its name beside the id. */
   experiment?: NamedExperiment;

@@ -1,15 +1,22 @@
-import { asFailure, type Failure, type FailureFacts } from '../../contract/failure.ts';
+import {
+  asFailure,
+  type Changes,
+  Failure,
+  type FailureCode,
+  type FailureFacts,
+} from '../../contract/failure.ts';
+import { formatInstant } from '../../contract/instants.ts';
+import { type AlternativeKind, isProblemCode, PROBLEMS } from '../../contract/problems.ts';
 import { inOneText, inTimes, type Said, UTC_TIMES } from '../../contract/said.ts';
 import { withoutTokens } from '../../contract/secret.ts';
-import { nextStep, withServices } from '../advice.ts';
 import { type CommandLine, isTyped, retyped, servicesIn } from '../command-line.ts';
 import { EXIT_CODE_OF, type ExitCode } from '../exit-codes.ts';
-import { continued, pathOf } from '../help-layout.ts';
+import { pathOf } from '../help-layout.ts';
 import { type TimeContext, timesIn } from '../times.ts';
 import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
-import { folded } from './folded.ts';
-import { offerItem, offerLines, Refusal } from './offers.ts';
+import { continued, folded } from './folded.ts';
 import { escapeLines, escapeText, jsonText, type TextStream } from './output.ts';
+import type { AdviceShell } from './shells.ts';
 
 /** How a failure is printed. */
 export interface ReportOptions {
@@ -33,16 +40,19 @@ export interface ReportOptions {
  */
 export function reportFailure(
   error: unknown,
-  { stderr, typed, started = BY_NAME, times, nothingChanged = false }: ReportOptions,
+  { stderr, typed, started: by = BY_NAME, times, nothingChanged = false }: ReportOptions,
 ): ExitCode {
   const failure = asFailure(error);
+  const started = { ...by, services: servicesIn(typed) };
   const { code, message } = failure;
   const facts = nothingChanged ? withNothingChanged(failure) : failure.facts;
   const advised = facts.fix ?? nextStep(code) ?? again(failure, typed);
   const offers = error instanceof Refusal ? error.offers : [];
   const offered = offers.map((offer) => ({ offer, command: retyped(typed, offer.changes, ...offer.more) }));
-  const fix = offered[0]?.command ?? wholeAdvice(typed, advised);
   const exitCode: ExitCode = facts.exitCode ?? EXIT_CODE_OF[code];
+  const isMistyped = exitCode === EXIT_CODE_OF.usage && code !== 'file_unusable';
+  const help = isMistyped ? wholeAdvice(typed, '--help') : undefined;
+  const fix = offered[0]?.command ?? wholeAdvice(typed, advised) ?? help;
   const origin = code === 'bug' ? facts.cause : error;
   if (isTyped(typed, 'debug') && origin instanceof Error)
     stderr.write(`${escapeLines(withoutTokens(origin.stack ?? ''))}\n`);
@@ -95,6 +105,12 @@ export function reportFailure(
   return exitCode;
 }
 
+/** The command that helps after a failure that has no advice of its own. */
+export function nextStep(code: FailureCode): string | undefined {
+  const command = isProblemCode(code) ? PROBLEMS[code].command : undefined;
+  return command === undefined ? undefined : `slices-conn ${command}`;
+}
+
 /** Lines as they stand in one text: sentences one after the other, other lines parted by a semicolon. */
 function inOneLine(lines: readonly Said[]): string {
   const texts = lines.map(String);
@@ -131,7 +147,7 @@ function withNothingChanged({ code, facts }: Failure): FailureFacts {
 /** Advice as a command; undefined where the typed command has none of the flags to change. */
 function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string | undefined {
   if (advised === '--help') return `${pathOf(typed.command)} --help`;
-  if (typeof advised !== 'object') return advised && withServices(servicesIn(typed), advised);
+  if (typeof advised !== 'object') return advised;
   const whole = retyped(typed, advised);
   return whole === retyped(typed, {}) ? undefined : whole;
 }
@@ -139,4 +155,68 @@ function wholeAdvice(typed: CommandLine, advised: FailureFacts['fix']): string |
 /** Masks tokens: a message may repeat one that was typed in the wrong place (THREATS.md 54). */
 function shown(text: string): string {
   return escapeText(withoutTokens(text));
+}
+
+/** A request that the service would accept in place of the refused one. */
+export interface Offer {
+  /** In which way it is the best (cli/README.md, "Output"). */
+  kind: AlternativeKind;
+  /** Mbps. */
+  bandwidth: number;
+  /** Milliseconds; `now`: at the time of the request. */
+  start: number | 'now';
+  /** Milliseconds. */
+  end: number;
+  /** Of `other_route`: the sites that it passes, in order. */
+  via?: readonly string[] | undefined;
+  /** The difference from the request, in words. */
+  label: Said;
+  /** The flags of the typed command that differ. */
+  changes: Changes;
+  /** Arguments that were not typed: the id of a reservation that was chosen from a list. */
+  more: readonly string[];
+}
+
+/** A refusal with what the service offers in its place. */
+export class Refusal extends Failure {
+  readonly offers: readonly Offer[];
+
+  constructor({ code, says, facts }: Failure, offers: readonly Offer[]) {
+    super(code, says, facts);
+    this.offers = offers;
+  }
+}
+
+/** An offer for programs: an item of `error.alternatives` (cli/README.md, "Output"). @param command asks for it */
+export function offerItem({ kind, bandwidth, start, end, via }: Offer, command: string): object {
+  const isNow = start === 'now';
+  return {
+    kind,
+    bandwidth,
+    start_date: isNow ? null : formatInstant(start),
+    end_date: formatInstant(end),
+    start_now: isNow,
+    ...(via ? { via } : {}),
+    command,
+  };
+}
+
+/**
+ * Offers for people, numbered, each with its command: in one line each where all of them fit, else with the command
+ * below, which goes on in the next line as the shell has it. All texts are escaped already.
+ *
+ * @param columns of the terminal; Infinity without one: then one line each
+ */
+export function offerLines(
+  offers: readonly { label: string; command: string }[],
+  columns: number,
+  shell: AdviceShell,
+): string[] {
+  const width = Math.max(...offers.map(({ label }) => label.length));
+  const lines = offers.map(({ label, command }, at) => `  ${at + 1}  ${label.padEnd(width)}  ${command}`);
+  if (lines.every(({ length }) => length <= columns)) return lines;
+  return offers.flatMap(({ label, command }, at) => [
+    ...folded(label, columns - 5).map((line, row) => `  ${row === 0 ? at + 1 : ' '}  ${line}`),
+    continued(`     ${command}`, columns, shell),
+  ]);
 }

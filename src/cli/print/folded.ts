@@ -1,3 +1,5 @@
+import { type AdviceShell, LINE_CONTINUATION } from './shells.ts';
+
 /** Words in lines of at most so many columns; a longer word has a line of its own. Gaps of several blanks stay within a line. */
 export function folded(text: string, width: number, words = /\S+(?: +(?= ))?/g): string[] {
   const lines: string[] = [];
@@ -8,3 +10,15 @@ export function folded(text: string, width: number, words = /\S+(?: +(?= ))?/g):
   }
   return lines;
 }
+
+/** A command over several lines for a shell, where it needs them. @param line the command, with its indent */
+export function continued(line: string, width: number, shell: AdviceShell): string {
+  if (line.length <= width) return line;
+  const indent = /^ */.exec(line)?.[0] ?? '';
+  // Room for the blank and the character.
+  const lines = folded(line.trimStart(), width - indent.length - 6, SHELL_WORDS);
+  return indent + lines.join(` ${LINE_CONTINUATION[shell]}\n${indent}    `);
+}
+
+/** Words of a command, quoted ones whole, and each flag with the word after it, which may be its value. */
+const SHELL_WORDS = /(?:--[\w-]+ (?=[^\s-]))?(?:\\.|'[^']*'|"[^"]*"|[^\s'"\\])+/g;

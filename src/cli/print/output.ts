@@ -2,9 +2,8 @@ import type { ChalkInstance } from 'chalk';
 import { withoutTokens } from '../../contract/secret.ts';
 import { characterCode, escapeText, jsonText } from '../../contract/visible-text.ts';
 import type { Variables } from '../../session/profiles/folders.ts';
-import { type ServiceFlags, withServices } from '../advice.ts';
 import { asStarted, BY_NAME, printedMember, type Started } from './as-started.ts';
-import { folded } from './folded.ts';
+import { continued, folded } from './folded.ts';
 import type { AdviceShell } from './shells.ts';
 
 export { escapeText, jsonText } from '../../contract/visible-text.ts';
@@ -30,8 +29,6 @@ export interface OutputOptions {
   ascii?: boolean;
   /** How the program is typed in advice. Default: by its name, in a shell of Unix. */
   started?: Started;
-  /** The flags that choose the services, which advised commands repeat. Default: none. */
-  services?: ServiceFlags;
   /** Shows what is waited for; see {@link Output.waitFor}. Default: nothing is shown. */
   waiting?: <Result>(what: string, work: () => Promise<Result>) => Promise<Result>;
 }
@@ -107,10 +104,15 @@ export class Output {
     stderr.write(`${escapeText(asStarted(started, text))}\n`);
   }
 
+  /** Prints on stderr, with `--quiet` too, a command of this program, over several lines where it is too long. Escaped here. */
+  command(command: string): void {
+    const lines = continued(`  ${this.advised(command)}`, this.columns, this.shell);
+    this.#options.stderr.write(`${escapeLines(lines)}\n`);
+  }
+
   /** A command of this program as it is to be typed here, for the same services; for results, which are printed as they are. */
   advised(command: string): string {
-    const { started, services = {} } = this.#options;
-    return asStarted(started, withServices(services, command));
+    return asStarted(this.#options.started, command);
   }
 
   /** Does some work; a terminal shows `Waiting for WHAT` when it takes long. */

@@ -25,6 +25,8 @@ export interface TableContext {
   span?: Span;
 }
 
+/** The most columns in which a word stays whole. */
+const MOST_COLUMNS = 200;
 /** Printed where a value is not known. */
 const UNKNOWN = '–';
 
@@ -158,44 +160,36 @@ function painted(
   return column === 'state' ? paint[color](text) : text;
 }
 
-/** A line in pieces of at most so many columns: a name may be longer than a narrow terminal has room for. */
-function pieces(line: string, room: number): string[] {
-  return line.length <= room ? [line] : (line.match(new RegExp(`.{1,${Math.max(8, room)}}`, 'gu')) ?? []);
-}
-
 /** Two lines for each reservation, and more where they are too long: id, state, link, name and experiment; bandwidth and period. */
 function stacked(print: Printer, rows: readonly Row[], columns: readonly (keyof Row)[]): string {
-  const widest = (texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
-  const first = widest(rows.map(({ id }) => id));
-  const second = widest(rows.flatMap(({ state, bandwidth }) => [state, bandwidth]));
-  const room = (print.columns ?? Number.POSITIVE_INFINITY) - first - second - 4;
+  const head = ['id', 'state', 'link'] as const;
+  const widest = (...texts: readonly string[]): number => Math.max(...texts.map(({ length }) => length));
+  const second = rows.flatMap(({ state, bandwidth }) => [state, bandwidth]);
+  const beside = widest('id', ...rows.map(({ id }) => id)) + widest('state', ...second) + 4;
+  const room = (print.columns ?? Number.POSITIVE_INFINITY) - beside;
+  // A name may be longer than a narrow terminal has room for.
+  const piece = new RegExp(`.{1,${Math.max(8, Math.min(room, MOST_COLUMNS))}}`, 'gu');
   const lines = rows.flatMap((row) => {
-    const { id, state, link, via, bandwidth, from, until, name, experiment } = row;
-    const about = [
-      link,
-      ...(columns.includes('name') && name !== UNKNOWN ? [name] : []),
-      ...(columns.includes('experiment') ? [experiment] : []),
+    const about = (['link', 'name', 'experiment'] as const)
+      .filter((column) => columns.includes(column) && row[column] !== UNKNOWN)
+      .map((column) => row[column]);
+    const parts = [
+      [row.id, row.state, about.join('  ')],
+      ['', row.bandwidth, `${row.from} – ${row.until}`],
+      ...(row.via === '' ? [] : [['', 'via', row.via]]),
     ];
-    const beside = (whole: string, parts: readonly string[]): string[] =>
-      whole.length <= room
-        ? [whole]
-        : parts.flatMap((part) => folded(part, room).flatMap((line) => pieces(line, room)));
-    const period = `${from} – ${until}`;
-    return [
-      ...beside(about.join('  '), about).map((text, at) => (at === 0 ? [id, state, text] : ['', '', text])),
-      ...beside(period, [`${from} –`, until]).map((text, at) => ['', at === 0 ? bandwidth : '', text]),
-      ...folded(via, room).map((sites, at) => ['', at === 0 ? 'via' : '', sites]),
-    ].map((texts, line) =>
-      texts
-        .map((text, column) => {
-          const escaped = escapeText(text);
-          const named = line === 0 ? (['id', 'state', 'link'] as const)[column] : undefined;
-          const shown = painted(print, escaped, named, row);
-          const width = [first, second][column] ?? 0;
-          return `${shown}${' '.repeat(Math.max(0, width - escaped.length))}`;
-        })
-        .join('  '),
+    return parts.flatMap(([id = '', what = '', text = ''], part) =>
+      folded(text, room)
+        .flatMap((line) => line.match(piece) ?? [])
+        .map((line, at) => ({
+          row,
+          named: part + at === 0,
+          cells: at === 0 ? [id, what, line] : ['', '', line],
+        })),
     );
   });
-  return lines.map((line) => `${line}\n`).join('');
+  const cells = lines.map((line) => line.cells);
+  return print.table(head, cells, (text, column, at) =>
+    painted(print, text, lines[at]?.named ? head[column] : undefined, lines[at]?.row),
+  );
 }

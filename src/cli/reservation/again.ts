@@ -6,7 +6,7 @@ import { asRequest, periodOf, type ReservationRequest } from '../../contract/res
 import { instant, sentence } from '../../contract/said.ts';
 import type { Session } from '../../session/session.ts';
 import { timeWord } from './alternatives.ts';
-import { routeWords } from './route-options.ts';
+import { routeWords } from './options.ts';
 
 /** The command that makes a request. @param more further flags */
 export function reserveText(request: ReservationRequest, ...more: readonly string[]): string {

@@ -12,10 +12,8 @@ import {
 import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { inOneText, Sentence } from '../../contract/said.ts';
 import { alternativeText, exceedsLink, limitText, type Offered } from '../../words/problems.ts';
-import { type CommandLine, renamed, retyped } from '../command-line.ts';
-import type { Outcome } from '../context.ts';
-import type { PeriodChangeFlags } from '../period.ts';
-import { type Offer, Refusal } from '../print/offers.ts';
+import { argumentsOf, type CommandLine, isTyped, renamed, retyped, valueIn } from '../command-line.ts';
+import { type Offer, Refusal } from '../print/failure-report.ts';
 import { formatDistance } from '../times.ts';
 import { nearestSite, sitesNamed } from '../values.ts';
 
@@ -24,19 +22,16 @@ export interface Refused {
   request: ReservationRequest;
   /** The command line as it was typed. */
   typed: CommandLine;
-  /** The flags of the period, as typed. */
-  flags: PeriodChangeFlags;
-  /** Of an update: the reservation as it stands, and whether a start was asked for. */
-  update?: { id: string; start: number; end: number; asksForStart: boolean; isNamed: boolean };
-  /** The command takes only `--for`, and starts it now or at the earliest time that fits, as `run` does. */
-  startsWithCommand?: boolean;
-  /** The longest wait for the start that was asked for, in milliseconds. */
-  wait?: number;
+  /** Of an update: the reservation as it stands. */
+  update?: { id: string; start: number; end: number };
+  /** Of `run`: the longest wait for the start that was asked for, in milliseconds. */
+  wait?: number | undefined;
   /** When it was refused, in milliseconds. */
   now: number;
-  /** Sends a request in place of this one; left out where nothing is to be booked. */
-  send?: (request: ReservationRequest) => Promise<Outcome> | Promise<void>;
 }
+
+/** Whether the command takes only `--for`, and starts it now or at the earliest time that fits. */
+const isRun = ({ typed }: Refused): boolean => typed.command.name() === 'run';
 
 /**
  * The error to throw in place of an error. A refusal says in the person's words what is missing, and has the alternatives
@@ -51,9 +46,7 @@ export function refusalOf(error: unknown, asked: Refused): unknown {
   const [first] = offers;
   // What can't be offered is not told to programs either.
   if (!first) return withoutOffers(said.with({ alternatives: [] }), asked);
-  const { send } = asked;
-  const take = send && ((offer: Offer) => send(requestOf(offer, asked)));
-  return new Refusal(said.with({ fix: first.changes }), offers, take);
+  return new Refusal(said.with({ fix: first.changes }), offers);
 }
 
 /** What an offer asks for. */
@@ -63,48 +56,39 @@ interface Asked extends Offered {
 
 /** An alternative as an offer; none where its times can't be read, or where it moves what was not to be moved. */
 function readAlternative(alternative: Alternative, asked: Refused): Offer[] {
-  const { request, update, now } = asked;
+  const { request, typed, update, now } = asked;
   const { kind, bandwidth, via } = alternative;
   const [from, until] = [parseInstant(alternative.start_date ?? ''), parseInstant(alternative.end_date)];
   const start: Offer['start'] | undefined = alternative.start_now ? 'now' : from;
   if (start === undefined || until === undefined) return [];
-  if (update && !update.asksForStart && start !== update.start) return [];
+  if (update && !isTyped(typed, 'start') && start !== update.start) return [];
   const free = { kind, bandwidth, start, end: until, via };
   const offer = { ...free, end: bookedEnd(free, asked) };
   const label = new Sentence((times) => alternativeText(offer, request, now, times));
   // A person who chose the reservation from a list has not typed its id.
-  const more = update && !update.isNamed ? [update.id] : [];
+  const more = update && argumentsOf(typed).length === 0 ? [update.id] : [];
   const whole = { ...offer, label, changes: changesFor(offer, asked), more };
   // What the typed command asks for is no alternative to it.
-  return retyped(asked.typed, whole.changes, ...more) === retyped(asked.typed, {}) ? [] : [whole];
+  return retyped(typed, whole.changes, ...more) === retyped(typed, {}) ? [] : [whole];
 }
 
 /** When the command of an offer ends: what is free may last a little longer. */
-function bookedEnd({ kind, start, end }: Asked, { request, flags, startsWithCommand, now }: Refused): number {
+function bookedEnd({ kind, start, end }: Asked, asked: Refused): number {
+  const { request, typed, now } = asked;
   if (request.duration !== undefined || request.volume !== undefined || request.start !== 'now') return end;
   if (start === 'now') {
-    return startsWithCommand && end !== request.end && kind !== 'earliest' ? now + surelyFree(end, now) : end;
+    return isRun(asked) && end !== request.end && kind !== 'earliest' ? now + surelyFree(end, now) : end;
   }
   // A period that starts with its request is sent a little longer than was asked for; one that starts later is not.
-  const lasting = flags.for === undefined ? undefined : parseDuration(flags.for);
-  return lasting !== undefined && end - start >= lasting ? start + lasting : end;
-}
-
-/** The request that a picked offer makes. */
-function requestOf({ kind, bandwidth, start, end, via }: Offer, { request }: Refused): ReservationRequest {
-  const routed = via ? { via: [...via] } : {};
-  const { duration, volume } = request;
-  if (duration === undefined && volume === undefined) return { ...request, bandwidth, start, end, ...routed };
-  if (via) return { ...request, ...routed };
-  if (volume !== undefined) return { ...request, end };
-  return kind === 'most_bandwidth' ? { ...request, bandwidth } : { ...request, end };
+  const lasting = valueIn(typed, 'for');
+  return lasting === undefined ? end : Math.min(end, start + parseDuration(lasting));
 }
 
 /** The flags of the typed command that differ where it asks for an offer. */
 function changesFor(offer: Asked, asked: Refused): Changes {
-  const { request, startsWithCommand, wait, now } = asked;
+  const { request, wait, now } = asked;
   const { kind, bandwidth, start, end, via } = offer;
-  if (startsWithCommand && kind === 'earliest') {
+  if (isRun(asked) && kind === 'earliest') {
     if (start === 'now' || wait === undefined) return { wait: undefined, earliest: true };
     return { earliest: undefined, wait: durationWord(Math.ceil((start - now) / MINUTE) * MINUTE) };
   }
@@ -137,21 +121,22 @@ export const surelyFree = (end: number, now: number): number =>
 
 /** The flag with which the typed command ends when the offer does: the typed `--for` or `--extend` where a duration says it exactly, else `--end`. */
 function endChange({ start, end }: Offered, asked: Refused): Changes {
-  const { request, flags, update, startsWithCommand, now } = asked;
-  if (startsWithCommand) return end === request.end ? {} : { for: durationWord(end - now) };
+  const { request, typed, update, now } = asked;
+  if (isRun(asked)) return end === request.end ? {} : { for: durationWord(end - now) };
   const named = { for: undefined, extend: undefined, end: timeWord(end) };
-  if (flags.for !== undefined) {
-    const lasting = parseDuration(flags.for);
+  const length = valueIn(typed, 'for');
+  if (length !== undefined) {
+    const lasting = parseDuration(length);
     const sent = request.start === 'now' ? request.end : undefined;
     if (start === 'now' ? end === sent : end - start === lasting) return {};
     // Pasted later, `--start-now` and `--start +2h` mean a later start, and the same duration would end too late.
     const isFixed =
-      start !== 'now' && (start !== request.start || !/^\s*(?:\+|in\s)/i.test(flags.start ?? ''));
+      start !== 'now' && (start !== request.start || !/^\s*(?:\+|in\s)/i.test(valueIn(typed, 'start') ?? ''));
     const exact = isFixed ? durationWord(end - start) : undefined;
     return exact === undefined ? named : { for: exact };
   }
   if (end === request.end) return {};
-  const exact = flags.extend !== undefined && update ? durationWord(end - update.end) : undefined;
+  const exact = update && isTyped(typed, 'extend') ? durationWord(end - update.end) : undefined;
   return exact === undefined ? named : { extend: exact };
 }
 
@@ -196,7 +181,7 @@ function asSearch(
 
 /** A refusal in place of which the service offers nothing: what to do all the same, where anything helps. */
 function withoutOffers(failure: Failure, asked: Refused): Failure {
-  const { request, typed, flags, now } = asked;
+  const { request, typed, now } = asked;
   const { code, facts } = failure;
   const known = facts.details?.find((detail) => detail.code === code)?.facts;
   const { site1, site2, name, start, via = [], avoid = [] } = request;
@@ -211,7 +196,7 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
   if (code === 'search_given_up') {
     const at = parseInstant(String(known?.['at']));
     const isLater = at !== undefined && at > (start === 'now' ? now : start);
-    const goesOn = isLater && request.duration !== undefined && !asked.startsWithCommand;
+    const goesOn = isLater && request.duration !== undefined && !isRun(asked);
     if (goesOn) return failure.with({ fix: startChange(at, asked) });
     return failure.with({ fix: whatIsFree });
   }
@@ -224,7 +209,8 @@ function withoutOffers(failure: Failure, asked: Refused): Failure {
       fix: { name: free },
     });
   }
-  if (code === 'date_past' && flags.start !== undefined && (flags.for !== undefined || request.end > now)) {
+  const isMovable = isTyped(typed, 'start') && (isTyped(typed, 'for') || request.end > now);
+  if (code === 'date_past' && isMovable) {
     return failure.with({ fix: startChange('now', asked) });
   }
   return withNearestSite(withoutRoute(failure), [site1, site2, ...via, ...avoid], typed);

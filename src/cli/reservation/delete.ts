@@ -9,21 +9,18 @@ import { isOneLine } from '../../contract/visible-text.ts';
 import { isOwn, type KnownReservation, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedRole, claimedSubject } from '../../tokens/claimed.ts';
-import { withServices } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { EXIT_CODE_OF } from '../exit-codes.ts';
-import { continued } from '../help-layout.ts';
+import { continued } from '../print/folded.ts';
 import { escapeText } from '../print/output.ts';
 import { checkConfirmable, confirm } from '../questions.ts';
-import type { TimeContext } from '../times.ts';
 import { reservationWord } from '../values.ts';
 import { againIn } from './again.ts';
 import {
   checkPerson,
   findReservation,
   linkAndPeriod,
-  type MeantReservation,
   pickedReservation,
   requireReservation,
 } from './reservation-argument.ts';
@@ -57,6 +54,19 @@ type Flags = OptionsOf<typeof command.options>;
 const UNASKED = 'The deletion was not confirmed.';
 const DECLINED = 'Nothing was deleted.';
 
+/** A reservation that is to be deleted, and what becomes of it. */
+interface Target {
+  readonly id: string;
+  /** As the list or the ledger knows it: it is not read once more. */
+  readonly known?: KnownReservation;
+  reservation?: Reservation | undefined;
+  /** With `--if-exists`: it is gone, or not known. */
+  isAbsent?: boolean;
+  failure?: Failure | undefined;
+  /** The command that books it again. */
+  again?: string | undefined;
+}
+
 /** Deletes reservations, one after the other, after asking. */
 export async function run(context: Context, args: readonly string[], flags: Flags): Promise<void> {
   const words = [...new Set(args.map(reservationWord))];
@@ -66,88 +76,59 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const reason = flags.asAdministrator ? checkedReason(flags.reason) : undefined;
   const session = await context.session();
   const { administration, reservations } = session;
-  /** With --if-exists: what is gone, or not known. */
-  const absent = new Set<string>();
-  const meantBy = async (word: string): Promise<MeantReservation | undefined> => {
-    if (reason !== undefined) return { id: await namedByAdministrator(context, session, word) };
-    if (!flags.ifExists) return requireReservation(context, session, word);
-    const found = await findReservation(context, session, word);
-    if (!found) absent.add(word);
-    return found;
-  };
-  const meant = flags.all
-    ? await undeleted(context, session, flags.everyone === true)
-    : words.length === 0
-      ? [await pickedReservation(context, session, 'delete')]
-      : await eachMeant(words, meantBy);
-  const ids = [...new Set(meant.map(({ id }) => id))];
-  const known = new Map(meant.flatMap((one) => ('state' in one ? [[one.id, one]] : [])));
-  const seen = new Map<string, Reservation>();
-  for (const { id, reservation } of known.values()) if (reservation) seen.set(id, reservation);
-  /** Does the work for each that is there. @returns the failures, by id */
-  const failuresOf = async (work: (id: string) => Promise<unknown>): Promise<Map<string, Failure>> => {
-    const failures = new Map<string, Failure>();
-    for (const id of ids.filter((one) => !absent.has(one))) {
-      await work(id).catch((error: unknown) => {
-        if (flags.ifExists && isGone(error)) absent.add(id);
-        else failures.set(id, failureOrThrow(error));
+  const targets = await targetsOf(context, session, words, flags);
+  const left = (): Target[] => targets.filter(({ isAbsent }) => !isAbsent);
+  /** Does the work for each that is there. @throws Failure for those with which it failed */
+  const each = async (isTried: boolean, work: (target: Target) => Promise<unknown>): Promise<void> => {
+    for (const target of left()) {
+      await work(target).catch((error: unknown) => {
+        if (flags.ifExists && isGone(error)) target.isAbsent = true;
+        else target.failure = failureOrThrow(error);
       });
     }
-    return failures;
+    if (targets.some(({ failure }) => failure)) throw summary(targets, isTried);
   };
   if (reason !== undefined || !context.flags.yes) {
-    const show = async (id: string) => {
-      if (reason !== undefined) return administration.show(id);
-      await session.actFor(id);
-      return reservations.show(id, { allowUnsigned: true });
-    };
-    const unread = await failuresOf(async (id) => {
-      if (!known.has(id)) seen.set(id, (await show(id)).reservation);
+    await each(false, async (target) => {
+      const { id, known } = target;
+      if (known) return;
+      if (reason === undefined) await session.actFor(id);
+      const shown =
+        reason === undefined ? reservations.show(id, { allowUnsigned: true }) : administration.show(id);
+      target.reservation = (await shown).reservation;
     });
-    if (unread.size > 0) throw summary(ids, unread, { isTried: false });
-    const times = await context.clock.times();
-    const about = ids.flatMap((id): [string, string, string][] => {
-      const reservation = seen.get(id) ?? null;
-      const said = linkAndPeriod(known.get(id) ?? { reservation, requested: null }, times);
-      const { created_by, experiment_id } = reservation ?? {};
-      const by = reason === undefined ? '' : `, booked by ${created_by} for ${experiment_id}`;
-      return absent.has(id) ? [] : [[id, said, by]];
-    });
-    if (about.length > 0 && !context.flags.yes) await ask(context, times, about);
+    if (left().length > 0 && !context.flags.yes) await ask(context, left(), reason !== undefined);
   }
-  const again = new Map<string, string>();
-  const failures = await failuresOf(async (id) => {
+  await each(true, async (target) => {
+    const { id } = target;
     if (reason !== undefined) {
       await administration.change([{ action: 'delete', id, reason }]);
       return;
     }
     await session.actFor(id);
-    const before = seen.get(id) ?? (await lastSeen(session, id));
+    target.reservation ??= await lastSeen(session, id);
+    const { reservation: before } = target;
     await reservations.change([{ action: 'delete', id }], { before });
     // This may ask the portal, so it comes after the deletion, and its failure is ignored.
-    const command = before && (await commandFor(context, session, before).catch(failureOrThrow));
-    if (typeof command === 'string') again.set(id, command);
+    const again = before && (await commandFor(context, session, before).catch(failureOrThrow));
+    if (typeof again === 'string') target.again = again;
   });
-  if (failures.size > 0) throw summary(ids, failures, { absent });
-  const items = [...new Set([...ids, ...absent])].map((id) => {
-    const more =
-      reason === undefined ? { again: again.get(id) ?? null } : { reason, reservation: seen.get(id) };
-    return { id, deleted: !absent.has(id), ...more };
+  const items = targets.map(({ id, isAbsent = false, again = null, reservation }) => {
+    return { id, deleted: !isAbsent, ...(reason === undefined ? { again } : { reason, reservation }) };
   });
   await context.output.result({ items }, ({ paint, columns = Number.POSITIVE_INFINITY }) => {
     if (items.length === 0) {
       const none = flags.everyone ? 'The experiment has no reservation' : 'You have no reservation here';
       return `${none} that is scheduled or active.\n`;
     }
-    const lines = items.map(({ id, deleted }) => {
-      if (!deleted) return `${id} is not there.\n`;
+    const lines = targets.map(({ id, isAbsent, again, reservation }) => {
+      if (isAbsent) return `${id} is not there.\n`;
       const done = `${paint.green('Deleted')} ${id}\n`;
       if (reason !== undefined) {
-        return `${done}  ${escapeText(`booked by ${seen.get(id)?.created_by}; reason: ${reason}`)}\n`;
+        return `${done}  ${escapeText(`booked by ${reservation?.created_by}; reason: ${reason}`)}\n`;
       }
-      const advice = again.get(id);
-      if (advice === undefined) return done;
-      const line = `  To book it again: ${escapeText(context.output.advised(advice))}`;
+      if (again === undefined) return done;
+      const line = `  To book it again: ${escapeText(context.output.advised(again))}`;
       return `${done}${continued(line, columns, context.output.shell)}\n`;
     });
     return lines.join('');
@@ -170,14 +151,14 @@ async function lastSeen(session: Session, id: string): Promise<Reservation | und
 
 /** The command that books a deleted reservation again, in its own experiment; undefined where this person may not book there. */
 async function commandFor(
-  { flags, clock: { now } }: Context,
+  { clock: { now } }: Context,
   session: Session,
   reservation: Reservation,
 ): Promise<string | undefined> {
   const { id, token } = await session.access();
   const role = readRole(claimedRole(token.reveal()) ?? '');
   if (role !== undefined && !may(role, 'create')) return undefined;
-  return withServices(flags, await againIn(session, id, reservation, now()));
+  return againIn(session, id, reservation, now());
 }
 
 /** @throws Failure `usage` for flags and arguments that don't go together */
@@ -194,25 +175,37 @@ function checkFlags(words: readonly string[], { all, everyone, asAdministrator, 
     ],
     [reason !== undefined && !asAdministrator, '--reason is for administrators.', own],
   ];
-  for (const [isWrong, message, why] of faults)
-    if (isWrong) throw new Failure('usage', message, { why, fix: '--help' });
+  for (const [isWrong, message, why] of faults) if (isWrong) throw new Failure('usage', message, { why });
 }
 
-/** The reservations that the words mean, one after the other. If a word means no reservation, the failure also says that nothing was deleted. */
-async function eachMeant(
+/** The reservations that the command means. If a word means none, the failure also says that nothing was deleted. */
+async function targetsOf(
+  context: Context,
+  session: Session,
   words: readonly string[],
-  meantBy: (word: string) => Promise<MeantReservation | undefined>,
-): Promise<MeantReservation[]> {
-  const meant: MeantReservation[] = [];
+  flags: Flags,
+): Promise<Target[]> {
+  const known = (item: KnownReservation): Target => ({
+    ...{ id: item.id, known: item, reservation: item.reservation ?? undefined },
+  });
+  if (flags.all) return (await undeleted(context, session, flags.everyone === true)).map(known);
+  if (words.length === 0) return [known(await pickedReservation(context, session, 'delete'))];
+  const find = flags.asAdministrator
+    ? namedByAdministrator
+    : flags.ifExists
+      ? findReservation
+      : requireReservation;
+  const targets = new Map<string, Target>();
   for (const word of words) {
-    const one = await meantBy(word).catch((error: unknown) => {
+    const meant = await find(context, session, word).catch((error: unknown) => {
       // For exit code 7 the report of the failure says so itself.
       if (!(error instanceof Failure) || words.length === 1 || EXIT_CODE_OF[error.code] === 7) throw error;
       throw error.with({ why: inOneText(error.facts.why, DECLINED) });
     });
-    if (one) meant.push(one);
+    const target = !meant ? { id: word, isAbsent: true } : 'state' in meant ? known(meant) : meant;
+    targets.set(target.id, target);
   }
-  return meant;
+  return [...targets.values()];
 }
 
 /**
@@ -235,35 +228,34 @@ async function undeleted(
   return items.filter((item) => isOwn(item, user));
 }
 
-/** Asks once about all of them. @param about of each its id, words, and by whom it was booked where that is said */
-async function ask(
-  context: Context,
-  { zone }: TimeContext,
-  about: readonly (readonly [id: string, words: string, by: string])[],
-): Promise<void> {
-  const [[id, words, by] = [], another] = about;
-  const short = shortIds(about.map(([one]) => one));
+/** Asks once about all of them. @param isOther whether they may be other people's: then it says whose */
+async function ask(context: Context, targets: readonly Target[], isOther: boolean): Promise<void> {
+  const times = await context.clock.times();
+  const about = targets.map(({ id, known, reservation = null }) => {
+    const { created_by, experiment_id } = reservation ?? {};
+    return {
+      id,
+      words: linkAndPeriod(known ?? { reservation, requested: null }, times),
+      by: isOther ? `, booked by ${created_by} for ${experiment_id}` : '',
+    };
+  });
+  const [only, another] = about;
+  const short = shortIds(about.map(({ id }) => id));
   if (another) {
-    context.output.prompt(`To be deleted (times in ${zone}):`);
-    for (const [one, what, whose] of about) context.output.prompt(`  ${short.get(one)}  ${what}${whose}`);
+    context.output.prompt(`To be deleted (times in ${times.zone}):`);
+    for (const { id, words, by } of about) context.output.prompt(`  ${short.get(id)}  ${words}${by}`);
   }
   const question = another
     ? `Delete these ${about.length} reservations?`
-    : `Delete ${words} ${zone} (${id})${by}?`;
+    : `Delete ${only?.words} ${times.zone} (${only?.id})${only?.by}?`;
   await confirm(context, question, { unasked: UNASKED, declined: DECLINED });
 }
 
 /** The id that an administrator names: names and parts of ids are those of one's own experiments. */
-async function namedByAdministrator(context: Context, session: Session, word: string): Promise<string> {
-  if (idKind(word) === 'reservation') return word;
-  const meant = await findReservation(context, session, word).catch((error: unknown) => {
-    // Several that fit are listed with their ids.
-    if (!(error instanceof Failure) || error.code === 'usage' || EXIT_CODE_OF[error.code] === 7) throw error;
-    return undefined;
-  });
-  if (meant) return meant.id;
+async function namedByAdministrator(_: Context, _session: Session, id: string): Promise<{ id: string }> {
+  if (idKind(id) === 'reservation') return { id };
   throw new Failure('not_found', 'An administrator gives the whole id of a reservation.', {
-    why: `No reservation of yours is named ${word} or has it in its id. The ids of all are in the audit of the server.`,
+    why: `${id} is a name or a part of an id. The ids of all are in the audit of the server.`,
     fix: 'slices-conn serve audit',
   });
 }
@@ -281,30 +273,30 @@ function checkedReason(reason = ''): string {
  * One failure for several deletions. The failure of a single deletion stays as it is. When all have failed with the same
  * exit code, the code is that of the first; otherwise it is `partly_done`.
  *
- * @param absent of those that did not fail, the ones that were not there, which is fine
+ * @param targets one at least has a failure
  * @param isTried false: none was deleted, since some could not be read
  */
-export function summary(
-  ids: readonly string[],
-  failures: ReadonlyMap<string, Failure>,
-  { absent = new Set(), isTried = true }: { absent?: ReadonlySet<string>; isTried?: boolean } = {},
-): Failure {
-  const deletes = (id: string): boolean => isTried && !failures.has(id) && !absent.has(id);
-  const [first, ...rest] = failures.values();
+export function summary(targets: readonly Target[], isTried = true): Failure {
+  const failed = targets.flatMap(({ id, failure }) => (failure ? [{ id, failure }] : []));
+  const failures = failed.map(({ failure }) => failure);
+  const [first] = failures;
   if (!first) throw new RangeError('A summary needs a failure.');
-  if (ids.length === 1) return first;
+  if (targets.length === 1) return first;
   const why = inOneText(
-    ...[...failures].map(([id, { message, says }]) =>
+    ...failed.map(({ id, failure: { message, says } }) =>
       message.includes(id) ? says : sentence`${id}: ${says}`,
     ),
   );
-  const alike = rest.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);
-  const deleted = ids.filter(deletes);
-  const maybeDone = [...failures.values()].some(({ facts }) => facts.maybeDone);
-  const items = ids.map((id) => ({ id, deleted: deletes(id) }));
+  const isAlike = failures.every(({ code }) => EXIT_CODE_OF[code] === EXIT_CODE_OF[first.code]);
+  const items = targets.map(({ id, failure, isAbsent = false }) => ({
+    id,
+    deleted: isTried && !failure && !isAbsent,
+  }));
+  const deleted = items.filter((item) => item.deleted).map(({ id }) => id);
+  const maybeDone = failures.some(({ facts }) => facts.maybeDone);
   const facts: FailureFacts = { why, items, ...(maybeDone ? { maybeDone, retryable: false } : {}) };
-  const message = `${ids.length - deleted.length} of ${ids.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
-  return alike && deleted.length === 0 && !ids.some((id) => absent.has(id))
+  const message = `${targets.length - deleted.length} of ${targets.length} reservations were not deleted${deleted.length > 0 ? `; deleted: ${deleted.join(', ')}` : ''}.`;
+  return isAlike && deleted.length === 0 && !targets.some(({ isAbsent }) => isAbsent)
     ? new Failure(first.code, message, { ...first.facts, ...facts })
     : new Failure('partly_done', message, { ...facts, fix: 'slices-conn list' });
 }

@@ -8,10 +8,9 @@ import { isCurrent, isOwn, knownPeriod, knownRequest } from '../../session/reser
 import type { Session } from '../../session/session.ts';
 import { claimedSubject } from '../../tokens/claimed.ts';
 import { linkName } from '../../words/links.ts';
-import { type ServiceFlags, withServices } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
-import { conflict, onServiceTime, readSpan, type Span } from '../period.ts';
+import { onServiceTime, readSpan, type Span } from '../period.ts';
 import { type NamedExperiment, requestResult } from '../print/cards.ts';
 import { escapeText } from '../print/output.ts';
 import { type ListedIn, reservationTable } from '../print/reservation-table.ts';
@@ -41,7 +40,7 @@ export const command = {
     },
     start: { flags: '--start <time>', help: 'only those that last longer than until then' },
     end: { flags: '--end <time>', help: 'only those that start before then' },
-    timeline: { flags: '--timeline', help: 'draw them as bars over time' },
+    timeline: { flags: '--timeline', help: 'draw them as bars over time', conflicts: ['ics'] },
     ics: { flags: '--ics', help: 'print them as a calendar (RFC 5545)' },
     forget: {
       flags: '--forget <key>',
@@ -63,7 +62,6 @@ type Flags = OptionsOf<typeof command.options>;
 /** Lists the experiment's reservations: the service's list joined with the ledger. */
 export async function run(given: Context, _args: readonly string[], flags: Flags): Promise<void> {
   if (flags.forget !== undefined) return forget(given, flags.forget);
-  if (flags.timeline && flags.ics) throw conflict('--timeline', '--ics');
   if (flags.site !== undefined) siteName(flags.site);
   readSpan(flags, await given.clock.times());
   const session = await given.session();
@@ -105,11 +103,8 @@ export async function run(given: Context, _args: readonly string[], flags: Flags
   for (const { item, experiment } of shown) {
     if (item.state !== 'unknown') continue;
     const { id } = experiment;
-    const services = {
-      ...context.flags,
-      ...(flags.allExperiments && id !== undefined ? { experiment: id } : {}),
-    };
-    output.notice(whatToDo(item, services, times, known));
+    const where = flags.allExperiments && id !== undefined ? ['--experiment', id] : [];
+    output.notice(whatToDo(item, where, times, known));
   }
 }
 
@@ -202,23 +197,23 @@ function noneText(
 /**
  * Explains an unknown outcome, with what settles it. An answer may have come that could not be read or verified.
  *
+ * @param where the flags of its experiment
  * @param service whether it lists reservations, and whether it takes idempotency keys
  */
 function whatToDo(
   { id, requested, entry }: ListedReservation,
-  services: ServiceFlags,
+  where: readonly string[],
   times: TimeContext,
   { hasList, hasKeys }: { hasList: boolean; hasKeys: boolean },
 ): string {
   const asked = entry ? `${shortTime(entry.askedAt, times)} ${times.zone}` : '';
   if (id !== null) {
-    const shows = withServices(services, ownCommand('show', id));
     // The id of a create is known from its answer alone.
     const said =
       entry?.asked === 'reserve'
         ? `The service's answer about ${id}, asked for at ${asked}, could not be verified.`
         : `No valid answer came to the last request about ${id}, sent at ${asked}.`;
-    return `${said} To see its state: ${shows}`;
+    return `${said} To see its state: ${ownCommand('show', id, ...where)}`;
   }
   const link = requested ? linkName(requested) : 'a link';
   const said = `${link}: no valid answer came to the request of ${asked}, so the link may be booked.`;
@@ -226,12 +221,12 @@ function whatToDo(
   // A part of a list of changes was never asked for alone.
   const isPart = entry.key.includes('/');
   if (requested && hasKeys && !isPart && isWithin(entry.beganAt, KEY_KEPT, times.now)) {
-    const again = reserveText(requested, '--idempotency-key', entry.key);
-    return `${said} To settle it: ${withServices(services, again)}`;
+    const again = reserveText(requested, '--idempotency-key', entry.key, ...where);
+    return `${said} To settle it: ${again}`;
   }
   return hasList
     ? `${said} What this list does not show by ${shortTime(entry.askedAt + ARRIVAL_LIMIT_MS, times)} was never made.`
-    : `${said} This service can't look it up: ask its operators whether it is. If it is not: ${withServices(services, ownCommand('list', '--forget', entry.key))}`;
+    : `${said} This service can't look it up: ask its operators whether it is. If it is not: ${ownCommand('list', '--forget', entry.key, ...where)}`;
 }
 
 /**

@@ -6,12 +6,10 @@ import { SITES } from '../../contract/links.ts';
 import type { AskedRoute } from '../../contract/reservation.ts';
 import { linkName } from '../../words/links.ts';
 import { parseTime } from '../../words/typed-time.ts';
-import { withServices } from '../advice.ts';
 import type { Context } from '../context.ts';
-import { continued } from '../help-layout.ts';
 import type { PeriodFlags } from '../period.ts';
 import { availabilityChart, chartColumns } from '../print/availability-chart.ts';
-import { askFor, chooseNamed } from '../questions.ts';
+import { askFor, pick } from '../questions.ts';
 
 /** The flags of a `reserve` of which some can't be missing. */
 interface Typed extends PeriodFlags {
@@ -79,13 +77,10 @@ export async function askForMissing(
   const times = await context.clock.times();
   const { connectivity } = await context.session();
   const ends = await endsOf(connectivity, route);
-  const chosen = (title: string, other?: string): Promise<string> =>
-    chooseNamed(
-      context,
-      title,
-      ends.filter((name) => name !== other),
-      DECLINED,
-    );
+  const chosen = (title: string, other?: string): Promise<string> => {
+    const sites = ends.filter((name) => name !== other);
+    return pick(context, title, sites, (site) => site, DECLINED);
+  };
   const first = typed1 ?? (await chosen('From which site?'));
   const second = typed2 ?? (await chosen(`From ${first} to which site?`, first));
   const capacity = await showFree(context, connectivity, { site1: first, site2: second, ...route });
@@ -122,8 +117,7 @@ export async function askForMissing(
   const sites = [...(missing.has('site1') ? [first] : []), ...(missing.has('site2') ? [second] : [])];
   const whole = [...texts.toSpliced(at, 0, ...sites), ...flags];
   output.prompt('The command for this:');
-  const command = `  ${withServices(context.flags, ownCommand(...whole))}`;
-  for (const line of continued(command, output.columns, output.shell).split('\n')) output.prompt(line);
+  output.command(ownCommand(...whole));
   return whole;
 }
 

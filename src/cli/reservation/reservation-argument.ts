@@ -5,9 +5,8 @@ import { Sentence, type Times } from '../../contract/said.ts';
 import { type KnownReservation, knownRequest, nameOf, shortIds } from '../../session/reservations/known.ts';
 import type { Session } from '../../session/session.ts';
 import { linkName } from '../../words/links.ts';
-import { missingFailure } from '../advice.ts';
 import type { Context } from '../context.ts';
-import { pick } from '../questions.ts';
+import { missingFailure, pick } from '../questions.ts';
 import { shortTimes, type TimeContext } from '../times.ts';
 import { reservationWord } from '../values.ts';
 

@@ -18,31 +18,28 @@ import { inOneText } from '../../contract/said.ts';
 import type { ExperimentAccess } from '../../session/login/experiment-access.ts';
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
-import { missingFailure } from '../advice.ts';
 import type { CommandDeclaration } from '../command.ts';
 import type { Context, Files, Outcome } from '../context.ts';
 import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
 import {
-  conflict,
   type NewPeriod,
   onServiceTime,
   PERIOD_OPTIONS,
   periodToSend,
   readPeriod,
   readSearch,
-  shortfall,
 } from '../period.ts';
-import { rehearsalCard, reservationCard, reservationResult } from '../print/cards.ts';
+import { rehearsalCard, reservationResult } from '../print/cards.ts';
 import { folded } from '../print/folded.ts';
-import { type CardLine, escapeText } from '../print/output.ts';
-import { confirmIfAsked, confirmWriting } from '../questions.ts';
+import type { CardLine } from '../print/output.ts';
+import { confirmIfAsked, confirmWriting, missingFailure } from '../questions.ts';
 import { distanceIn, endAside, shortTime, shortTimes, type TimeContext } from '../times.ts';
 import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
+import { waitForStart } from './looks.ts';
 import { askForMissing, missingOf, withLeast } from './missing.ts';
-import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
-import { noticeTextsNotKept, noticeUnsaved, TEXT_OPTIONS } from './text-options.ts';
-import { waitForStart } from './wait-for-start.ts';
+import { ROUTE_OPTIONS, readRoute, TEXT_OPTIONS } from './options.ts';
+import { printChanged } from './results.ts';
 
 /**
  * `slices-conn reserve SITE1 SITE2 --bandwidth B (--start T | --start-now) (--end T | --for D)`, --earliest,
@@ -67,10 +64,12 @@ export const command = {
     earliest: {
       flags: '--earliest',
       help: 'book the earliest time that fits: --for is the duration, --start not before, --end not after',
+      conflicts: ['volume'],
     },
     volume: {
       flags: '--volume <bytes>',
       help: 'book what carries so much by --end: 800G, 50T, 2TiB; in place of --for; --bandwidth is its cap',
+      conflicts: ['for'],
     },
     ...ROUTE_OPTIONS,
     ...TEXT_OPTIONS,
@@ -79,7 +78,7 @@ export const command = {
       help: 'return when the link has started; after this long, exit code 8, and the link stays booked',
       parse: waitSeconds,
     },
-    dryRun: { flags: '--dry-run', help: 'say what would be booked, and book nothing' },
+    dryRun: { flags: '--dry-run', help: 'say what would be booked, and book nothing', conflicts: ['wait'] },
     save: { flags: '--save <file>', help: 'write the signed reservation to a file, for verify' },
     idempotencyKey: {
       flags: '--idempotency-key <key>',
@@ -120,11 +119,8 @@ function parseReserve(
   const ends = { site1: siteName(site1), site2: siteName(site2) };
   const sites = { ...ends, ...textsOf(flags), ...readRoute(flags, ends) };
   const { bandwidth: rate, earliest = false, volume } = flags;
-  if (earliest && volume !== undefined) throw conflict('--earliest', '--volume');
   const most = rate === undefined ? {} : { bandwidth: parseBandwidth(rate) };
   if (volume !== undefined) {
-    const why = 'With --volume, --end is the deadline, and how long it takes is found.';
-    if (flags.for !== undefined) throw conflict('--for', '--volume', why);
     return { ...sites, ...most, volume: parseVolume(volume), ...readSearch(flags, times) };
   }
   const { bandwidth } = most;
@@ -143,7 +139,6 @@ interface Run {
 
 /** Books a link, or says what would be booked. */
 export async function run(given: Context, args: readonly string[], flags: Flags): Promise<Outcome> {
-  if (flags.wait !== undefined && flags.dryRun) throw conflict('--dry-run', '--wait');
   const lacking = missingOf(args, flags);
   const parsed = parseReserve(...withLeast(args, flags, lacking), await given.clock.times());
   if (lacking.size > 0) {
@@ -168,11 +163,9 @@ export async function run(given: Context, args: readonly string[], flags: Flags)
   if (end === undefined) {
     throw new Failure('usage', 'The end is missing.', {
       why: "The experiment's token does not say when it ends. Give --end TIME.",
-      fix: '--help',
     });
   }
-  const request = periodToSend({ ...asked, end }, context.clock.now(), expiry);
-  if (lasting !== undefined) (await context.clock.times()).typedDurations?.set(request.end, lasting);
+  const request = periodToSend({ ...asked, end }, await context.clock.times(), expiry);
   const running = { context, flags, session, experiment };
   if (flags.dryRun) await rehearse(running, request);
   else {
@@ -187,7 +180,7 @@ async function rehearse(run: Run, asked: ReservationRequest): Promise<void> {
   const { context, session, experiment } = run;
   const [rehearsed] = await session.connectivity
     .change([{ action: 'create', request }], { dryRun: true })
-    .catch(refusedTo(run, asked));
+    .catch(refusedTo(context, asked));
   const { reservation } = rehearsed;
   const times = await context.clock.times();
   const more = foundLines(request, reservation, times);
@@ -207,50 +200,26 @@ async function book(run: Run, asked: ReservationRequest, lasting?: number): Prom
   const options = { allowUnsigned, ...(idempotencyKey === undefined ? {} : { idempotencyKey, typedTimes }) };
   const [proven] = await session.reservations
     .change([{ action: 'create', request }], options)
-    .catch(refusedTo(run, asked));
+    .catch(refusedTo(context, asked));
   if (save !== undefined) await saveProof(context.files, save, proven);
-  if (wait === undefined) return printBooked(run, proven, request, lasting);
+  const reserved = async (booked: ProvenReservation): Promise<void> => {
+    const more = foundLines(request, booked.reservation, await context.clock.times());
+    await printChanged(context, 'Reserved', booked, { experiment, more, request, lasting, save });
+  };
+  if (wait === undefined) return reserved(proven);
   const started = () => waitForStart(proven, { context, session, wait, allowUnsigned });
   // A failure leaves stdout empty with --json, so the result comes last.
-  if (output.json) return printBooked(run, await started(), request, lasting);
-  await printBooked(run, proven, request, lasting);
+  if (output.json) return reserved(await started());
+  await reserved(proven);
   const now = await started();
   if (now === proven) return output.notice('The link has started.');
-  const about = { times: await context.clock.times(), experiment };
-  await output.result(reservationResult(now), (print) =>
-    reservationCard(print, 'Started, changed meanwhile:', now, about),
-  );
+  await printChanged(context, 'Started, changed meanwhile:', now, { experiment });
 }
 
-async function printBooked(
-  run: Run,
-  proven: ProvenReservation,
-  request: ReservationRequest,
-  lasting: number | undefined,
-): Promise<void> {
-  const { context, experiment, flags } = run;
-  const { output } = context;
-  const { save } = flags;
-  const times = await context.clock.times();
-  const more = foundLines(request, proven.reservation, times);
-  await output.result(reservationResult(proven), (print) => {
-    const saved = save !== undefined && proven.token !== null ? `  saved to ${escapeText(save)}\n` : '';
-    return reservationCard(print, 'Reserved', proven, { times, experiment, more }) + saved;
-  });
-  const warning = shortfall(periodOf(proven.reservation), lasting);
-  if (warning !== undefined) output.notice(warning);
-  noticeTextsNotKept(output, request, proven);
-  noticeUnsaved(output, save, proven);
-}
-
-/** Handles a rejected request: a refusal gets what would be accepted, which a person can pick. */
-function refusedTo({ context, flags, ...run }: Run, request: ReservationRequest): (error: unknown) => never {
+/** Handles a rejected request: a refusal gets what would be accepted. */
+function refusedTo({ clock, typed }: Context, request: ReservationRequest): (error: unknown) => never {
   return (error) => {
-    const { typed, clock } = context;
-    // The alternative that was picked gets a key of its own.
-    const { idempotencyKey: _other, ...kept } = flags;
-    const send = (picked: ReservationRequest) => book({ ...run, context, flags: kept }, picked);
-    throw refusalOf(error, { request, typed, flags, now: clock.now(), ...(flags.dryRun ? {} : { send }) });
+    throw refusalOf(error, { request, typed, now: clock.now() });
   };
 }
 

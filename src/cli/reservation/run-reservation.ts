@@ -10,7 +10,6 @@ import { inOneText, instant, inTimes, type Said, sentence } from '../../contract
 import type { Session } from '../../session/session.ts';
 import { claimedExperimentExpiry, claimedExpiry } from '../../tokens/claimed.ts';
 import { linkName, viaAside } from '../../words/links.ts';
-import { withServices } from '../advice.ts';
 import type { Context, Pipe } from '../context.ts';
 import { reservationResult } from '../print/cards.ts';
 import { jsonText } from '../print/output.ts';
@@ -153,69 +152,53 @@ export class RunReservation {
   }
 
   /**
-   * Waits until it is to be looked at: each minute, and as soon as the service tells that it has changed.
+   * Waits until it has started, where the earliest time that fits is later; it is looked at meanwhile.
    *
-   * @param extend whether it is to be extended
-   * @param signal ends the wait
+   * @throws Failure `not_found` where it was lost before
    */
-  async untilLook(extend: boolean, signal: AbortSignal): Promise<void> {
+  async waitForStart(): Promise<void> {
+    const { clock, output } = this.#run.context;
+    if (this.#start <= clock.now()) return;
+    const times = await clock.times();
+    const loss = await output.waitFor(
+      `the link to start at ${shortTime(this.#start, times)} ${times.zone}`,
+      () => this.untilLost(new AbortController().signal, { isUntilStart: true }),
+    );
+    if (loss !== undefined) throw new Failure('not_found', loss, { why: 'The command was not started.' });
+  }
+
+  /**
+   * Looks at it each minute, as soon as the service tells that it has changed, and when it is to be extended.
+   *
+   * @param signal ends that
+   * @param options `extend`: whether it is extended when it is time to; `isUntilStart`: ends when it has started
+   * @returns how it was lost, as a sentence; undefined where it is there, as far as is known
+   */
+  async untilLost(
+    signal: AbortSignal,
+    { extend = false, isUntilStart = false }: { extend?: boolean; isUntilStart?: boolean },
+  ): Promise<Said | undefined> {
     const { now, sleep } = this.#run.context.clock;
     const pause = (milliseconds: number, also = signal): Promise<void> =>
       sleep(milliseconds, AbortSignal.any([signal, also])).catch(() => undefined);
     // A stream that does not begin would be waited for.
     signal.addEventListener('abort', this.#stopListening, { once: true });
-    for (;;) {
-      // What changed before is not told.
-      if (await this.#news.mark()) return;
+    while (!signal.aborted) {
       const extendAt = extend && this.#isSeen ? this.#extendAt : Number.POSITIVE_INFINITY;
-      const left = Math.min(this.#end, this.#lookAt, extendAt) - now();
-      if (left <= 0 || signal.aborted) return;
-      const told = (await this.#news.wait(left, pause)) ?? [];
-      const isChanged = told.some(({ type, reservation: { id } }) => id === this.#id && CHANGES.has(type));
-      if (isChanged || signal.aborted) return;
-    }
-  }
-
-  /**
-   * Looks at it, and extends it when it is time to.
-   *
-   * @returns how it was lost, as a sentence; undefined while it is there, as far as is known
-   */
-  async look(extend: boolean): Promise<Said | undefined> {
-    const { context, session } = this.#run;
-    const { now } = context.clock;
-    try {
-      await this.#observe(await session.reservations.show(this.#id, this.#run.proof));
-      if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
-      this.#isSeen = true;
-    } catch (error) {
-      this.#isDeleted = isGone(error);
-      if (this.#isDeleted) return `The reservation ${this.#id} was deleted.`;
-      if (this.#isSeen) await this.say(sentence`warning: The link can't be looked at: ${saidOf(error)}`);
-      this.#isSeen = false;
-    }
-    this.#lookAt = now() + (this.#isSeen ? LOOK_EVERY : LOOK_AGAIN);
-    return now() < this.#end ? undefined : sentence`The link ended at ${instant(this.#end)}.`;
-  }
-
-  /**
-   * Waits until it has started, where the earliest time that fits is later; it is looked at meanwhile.
-   *
-   * @throws Failure `not_found` where somebody has deleted it
-   */
-  async waitForStart(): Promise<void> {
-    const { clock, output } = this.#run.context;
-    const { now, sleep } = clock;
-    if (this.#start <= now()) return;
-    const times = await clock.times();
-    await output.waitFor(`the link to start at ${shortTime(this.#start, times)} ${times.zone}`, async () => {
-      while (this.#start > now()) {
-        await sleep(Math.max(0, Math.min(this.#start, this.#lookAt) - now()));
-        if (now() < this.#lookAt) continue;
-        const loss = await this.look(false);
-        if (loss !== undefined) throw new Failure('not_found', loss, { why: 'The command was not started.' });
+      const start = isUntilStart ? this.#start : Number.POSITIVE_INFINITY;
+      if (start <= now()) return undefined;
+      const lookAt = Math.min(this.#end, this.#lookAt, extendAt);
+      // What changed before is not told.
+      let isDue = await this.#news.mark();
+      if (!isDue && lookAt > now()) {
+        const told = (await this.#news.wait(Math.min(lookAt, start) - now(), pause)) ?? [];
+        isDue = told.some(({ type, reservation: { id } }) => id === this.#id && CHANGES.has(type));
       }
-    });
+      if (signal.aborted || (!isDue && lookAt > now())) continue;
+      const loss = await this.#look(extend);
+      if (loss !== undefined && !signal.aborted) return loss;
+    }
+    return undefined;
   }
 
   /** Says which process ends with the link, where `run` is killed; null once it has ended, so that no other one is taken for it. */
@@ -260,6 +243,24 @@ export class RunReservation {
 
   get #end(): number {
     return periodOf(this.#proven.reservation).end;
+  }
+
+  /** Looks at it, and extends it when it is time to. @returns how it was lost, as a sentence */
+  async #look(extend: boolean): Promise<Said | undefined> {
+    const { context, session } = this.#run;
+    const { now } = context.clock;
+    try {
+      await this.#observe(await session.reservations.show(this.#id, this.#run.proof));
+      if (extend && now() >= this.#extendAt && now() < this.#end) await this.#extend();
+      this.#isSeen = true;
+    } catch (error) {
+      this.#isDeleted = isGone(error);
+      if (this.#isDeleted) return `The reservation ${this.#id} was deleted.`;
+      if (this.#isSeen) await this.say(sentence`warning: The link can't be looked at: ${saidOf(error)}`);
+      this.#isSeen = false;
+    }
+    this.#lookAt = now() + (this.#isSeen ? LOOK_EVERY : LOOK_AGAIN);
+    return now() < this.#end ? undefined : sentence`The link ended at ${instant(this.#end)}.`;
   }
 
   async #sayReserved({ reservation }: ProvenReservation): Promise<void> {
@@ -321,13 +322,12 @@ export class RunReservation {
       const more = formatDuration(end - this.#end);
       await this.say(sentence`warning: The link was not extended by ${more}: ${saidOf(error)} ${left}`);
       const update = ownCommand('update', this.#id, '--extend', durationWord(end - this.#end) ?? '1m');
-      context.output.notice(`  try: ${withServices(context.flags, update)}`);
+      context.output.notice(`  try: ${update}`);
     }
   }
 
   async #reportUndeleted(error: unknown): Promise<void> {
-    const { clock, flags, output } = this.#run.context;
-    const command = withServices(flags, ownCommand('delete', '--yes', this.#id));
+    const { clock, output } = this.#run.context;
     const goesOn = mayBeRepeated(error);
     const next = goesOn
       ? 'The deletion is tried again in the background until that works, or the link ends'
@@ -335,7 +335,7 @@ export class RunReservation {
     const what = sentence`${this.#id} ${goesOn ? 'is not deleted yet' : 'was not deleted'}: ${saidOf(error)}`;
     // Not a notice, which --quiet would leave out.
     output.prompt(sentence`warning: ${what} ${next} at ${this.#until}.`.in(timesIn(await clock.times())));
-    if (!goesOn) output.prompt(`  try: ${command}`);
+    if (!goesOn) output.prompt(`  try: ${ownCommand('delete', '--yes', this.#id)}`);
   }
 }
 

@@ -2,7 +2,6 @@ import { parseBandwidth, parseDuration } from '../../contract/amounts.ts';
 import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { LAST_INSTANT } from '../../contract/instants.ts';
-import type { ReservationRequest } from '../../contract/reservation-request.ts';
 import { sentence } from '../../contract/said.ts';
 import { claimedExperimentExpiry } from '../../tokens/claimed.ts';
 import { later } from '../../words/typed-time.ts';
@@ -12,7 +11,7 @@ import { ALLOW_UNSIGNED, waitSeconds } from '../global-options.ts';
 import { onServiceTime, periodToSend } from '../period.ts';
 import { siteName } from '../values.ts';
 import { refusalOf } from './alternatives.ts';
-import { ROUTE_OPTIONS, readRoute } from './route-options.ts';
+import { ROUTE_OPTIONS, readRoute } from './options.ts';
 import { checkGivenTokens, lastEnd, RunReservation } from './run-reservation.ts';
 
 /**
@@ -89,52 +88,39 @@ export async function run(
   // Before anything is booked: the profile may name a zone that does not exist.
   await context.clock.times();
   const now = context.clock.now();
-  if (flags.earliest || flags.wait !== undefined) {
-    await checkGivenTokens(session, later(now, duration), now);
+  const wait = flags.wait === undefined ? undefined : flags.wait * 1000;
+  const isSearch = flags.earliest || wait !== undefined;
+  const expiry = claimedExperimentExpiry(access.token.reveal());
+  let { end } = periodToSend({ start: 'now', end: now, lasting: duration }, { now }, expiry);
+  await checkGivenTokens(session, isSearch ? later(now, duration) : end, now);
+  if (isSearch) {
     const { last } = await lastEnd(session);
-    if (flags.wait === undefined && last === LAST_INSTANT) {
+    if (wait === undefined && last === LAST_INSTANT) {
       throw new Failure('usage', "The experiment's token does not say when it ends.", {
         fix: { wait: '1d' },
       });
     }
-    const latest = flags.wait === undefined ? last : later(now, flags.wait * 1000 + duration);
-    return bookAndRun({ ...asked, start: 'now', end: Math.min(last, latest), duration });
+    end = Math.min(last, wait === undefined ? last : later(now, wait + duration));
   }
-  const expiry = claimedExperimentExpiry(access.token.reveal());
-  const { end } = periodToSend({ start: 'now', end: now, lasting: duration }, now, expiry);
-  await checkGivenTokens(session, end, now);
-  return bookAndRun({ ...asked, start: 'now', end });
-
-  async function bookAndRun(request: ReservationRequest): Promise<Outcome> {
-    const reservation = await RunReservation.create({ context, session, duration, proof }, request).catch(
-      (error: unknown) => {
-        const { typed } = context;
-        const period = { for: flags.for };
-        throw refusalOf(error, {
-          request,
-          typed,
-          flags: period,
-          now,
-          startsWithCommand: true,
-          ...(flags.wait === undefined ? {} : { wait: flags.wait * 1000 }),
-          send: bookAndRun,
-        });
-      },
-    );
-    try {
-      await reservation.waitForStart();
-      const started = await context.processes.start(command, {
-        variables: reservation.variables,
-        withTokens: flags.withToken,
-      });
-      if (flags.onLost === 'term') {
-        await reservation.guardCommand(started.pid);
-        void started.ended.then(() => reservation.guardCommand(null));
-      }
-      return await untilEnded(context, flags, reservation, started);
-    } finally {
-      await reservation.delete();
+  const request = { ...asked, start: 'now', end, ...(isSearch ? { duration } : {}) } as const;
+  const reservation = await RunReservation.create({ context, session, duration, proof }, request).catch(
+    (error: unknown) => {
+      throw refusalOf(error, { request, typed: context.typed, now, wait });
+    },
+  );
+  try {
+    await reservation.waitForStart();
+    const started = await context.processes.start(command, {
+      variables: reservation.variables,
+      withTokens: flags.withToken,
+    });
+    if (flags.onLost === 'term') {
+      await reservation.guardCommand(started.pid);
+      void started.ended.then(() => reservation.guardCommand(null));
     }
+    return await untilEnded(context, flags, reservation, started);
+  } finally {
+    await reservation.delete();
   }
 }
 
@@ -163,30 +149,23 @@ function checkSeparated(command: readonly string[], { typed, output }: Context):
  * @throws Failure `link_lost` where the command was ended because the link was lost
  */
 async function untilEnded(
-  context: Context,
+  { clock }: Context,
   { extend = false, onLost }: Flags,
   reservation: RunReservation,
   started: StartedCommand,
 ): Promise<number> {
   const over = new AbortController();
   const ended = started.ended.finally(() => over.abort());
-  const wait = (milliseconds: number): Promise<void> =>
-    context.clock.sleep(milliseconds, over.signal).catch(() => undefined);
-  for (;;) {
-    await reservation.untilLook(extend, over.signal);
-    if (over.signal.aborted) return ended;
-    const loss = await reservation.look(extend);
-    if (over.signal.aborted) return ended;
-    if (loss === undefined) continue;
-    if (onLost === 'warn') {
-      await reservation.say(sentence`warning: ${loss} The command goes on without the link.`);
-      return ended;
-    }
-    await reservation.say(sentence`${loss} The command is asked to end.`);
-    started.signal('SIGTERM');
-    await wait(GRACE);
-    if (!over.signal.aborted) started.signal('SIGKILL');
-    await ended;
-    throw new Failure('link_lost', loss, { why: 'The command was ended, as --on-lost term says.' });
+  const loss = await reservation.untilLost(over.signal, { extend });
+  if (loss === undefined) return ended;
+  if (onLost === 'warn') {
+    await reservation.say(sentence`warning: ${loss} The command goes on without the link.`);
+    return ended;
   }
+  await reservation.say(sentence`${loss} The command is asked to end.`);
+  started.signal('SIGTERM');
+  await clock.sleep(GRACE, over.signal).catch(() => undefined);
+  if (!over.signal.aborted) started.signal('SIGKILL');
+  await ended;
+  throw new Failure('link_lost', loss, { why: 'The command was ended, as --on-lost term says.' });
 }

@@ -11,12 +11,11 @@ import type { CommandDeclaration } from '../command.ts';
 import type { Context } from '../context.ts';
 import { ALLOW_UNSIGNED } from '../global-options.ts';
 import { reservationCard, reservationResult } from '../print/cards.ts';
-import { escapeText } from '../print/output.ts';
 import { confirmWriting } from '../questions.ts';
 import { keyFileOf } from '../tokens.ts';
 import { toldOfGone } from './again.ts';
 import { reservationArgument } from './reservation-argument.ts';
-import { noticeUnsaved } from './text-options.ts';
+import { noticeUnsaved, savedText } from './results.ts';
 
 /** `slices-conn show ID [--token] [--save FILE [--with-key]]`. */
 export const command = {
@@ -71,9 +70,8 @@ export async function run(context: Context, [typed]: readonly string[], flags: F
   await output.result({ ...reservationResult(proven), ...added }, (print) => {
     const state = reservationState(reservation, times.now);
     const verb = `${state.charAt(0).toUpperCase()}${state.slice(1)}:`;
-    const saved = save === undefined || token === null ? '' : `  saved to ${escapeText(save)}\n`;
     const withKey = key ? `  its key beside it; to verify with that alone: --key ${key.thumbprint}\n` : '';
-    return reservationCard(print, verb, proven, { times, experiment }) + saved + withKey;
+    return reservationCard(print, verb, proven, { times, experiment }) + savedText(save, proven) + withKey;
   });
 }
 

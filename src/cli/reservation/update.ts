@@ -1,6 +1,6 @@
 import { formatBandwidth, parseBandwidth } from '../../contract/amounts.ts';
 import { formatDuration } from '../../contract/durations.ts';
-import { Failure, shellWord } from '../../contract/failure.ts';
+import { Failure } from '../../contract/failure.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { textsOf } from '../../contract/reservation.ts';
 import { asUpdate, periodOf, type ReservationRequest } from '../../contract/reservation-request.ts';
@@ -14,14 +14,13 @@ import {
   PERIOD_CHANGE_OPTIONS,
   periodToSend,
   readPeriodChange,
-  shortfall,
 } from '../period.ts';
-import { reservationCard, reservationResult } from '../print/cards.ts';
 import { confirmIfAsked } from '../questions.ts';
 import { shortTimes } from '../times.ts';
 import { refusalOf } from './alternatives.ts';
+import { TEXT_OPTIONS } from './options.ts';
 import { reservationArgument } from './reservation-argument.ts';
-import { noticeTextsNotKept, TEXT_OPTIONS } from './text-options.ts';
+import { printChanged } from './results.ts';
 
 /** `slices-conn update ID [--bandwidth B] [--start T] [--end T|--for D|--extend D]`. */
 export const command = {
@@ -53,10 +52,6 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
   if (changes.every((flag) => flag === undefined)) {
     throw new Failure('usage', 'The change is missing.', {
       why: 'Give --bandwidth, --start, --end, --for, --extend, --name or --description.',
-      fix:
-        typed === undefined
-          ? 'slices-conn update --help'
-          : `slices-conn update ${shellWord(typed)} --extend 1h`,
     });
   }
   const rate = bandwidth === undefined ? {} : { bandwidth: parseBandwidth(bandwidth) };
@@ -69,41 +64,22 @@ export async function run(given: Context, [typed]: readonly string[], flags: Fla
   const experiment = await session.access();
   const expiry = claimedExperimentExpiry(experiment.token.reveal());
   const before = asUpdate(current.reservation);
-  const period = periodToSend(asked, context.clock.now(), expiry);
-  if (asked.lasting !== undefined && period.end !== undefined)
-    (await context.clock.times()).typedDurations?.set(period.end, asked.lasting);
+  const period = periodToSend(asked, await context.clock.times(), expiry);
   const { start = before.start, end = before.end } = period;
   const wanted = { ...before, ...rate, ...texts, start, end };
   await confirmGrowth(context, before, wanted);
-  await send(wanted, asked.lasting);
-
-  async function send(request: ReservationRequest, due?: number): Promise<void> {
-    const [proven] = await reservations
-      .change([{ action: 'update', id, request }], { allowUnsigned })
-      .catch((error: unknown) => {
-        throw refusalOf(error, {
-          request,
-          typed: context.typed,
-          flags,
-          update: {
-            id,
-            start: before.start,
-            end: before.end,
-            asksForStart: period.start !== undefined,
-            isNamed: typed !== undefined,
-          },
-          now: context.clock.now(),
-          send,
-        });
+  const [proven] = await reservations
+    .change([{ action: 'update', id, request: wanted }], { allowUnsigned })
+    .catch((error: unknown) => {
+      throw refusalOf(error, {
+        request: wanted,
+        typed: context.typed,
+        update: { id, start: before.start, end: before.end },
+        now: context.clock.now(),
       });
-    const times = await context.clock.times();
-    await context.output.result(reservationResult(proven), (print) =>
-      reservationCard(print, 'Updated', proven, { times, experiment, before: current.reservation }),
-    );
-    noticeTextsNotKept(context.output, texts, proven);
-    const warning = shortfall(periodOf(proven.reservation), due);
-    if (warning !== undefined) context.output.notice(warning);
-  }
+    });
+  const about = { experiment, before: current.reservation };
+  await printChanged(context, 'Updated', proven, { ...about, request: texts, lasting: asked.lasting });
 }
 
 /**

@@ -211,7 +211,7 @@ describe('what is wrong is told with file, line and column', () => {
     [file('Gent_1: {LINK, WHEN}'), `3:3: "Gent_1" is not a name of a reservation. ${NAMES}`],
     [
       file('a: {LINK, start: 2026-12-01 14:00-16:00, for: 1h}'),
-      `3:60: "2026-12-01 14:00-16:00" is not a time. A start and an end are two times: start: '2026-12-01 14:00' end: '2026-12-01 16:00'.`,
+      `3:60: "2026-12-01 14:00-16:00" is not a time. A start and an end are two times: start: '2026-12-01 14:00' end: '2026-12-01 16:00'. Offsets go from -12:00 to +14:00.`,
     ],
     [
       file('a: {LINK, start: 2026-12-01T09:00:00Z, end: 14:00}'),

@@ -438,9 +438,9 @@ describe('a service with batches', () => {
     const ended = await asked.run('apply', 'none.yaml', '--prune');
     expect(ended.exitCode).toBe(exitCode);
     expect(ended.stderr).toMatch(
-      /^Not in the file, to be deleted \(times in UTC\):\n {2}link-1: \S+ – \S+, \d+ Mbps, /,
+      /^To be deleted or .+ \(times in UTC\):\n {2}link-1: \S+ – \S+, \d+ Mbps, .+\n {4}→ not in the file\n/,
     );
-    expect(questions).toEqual(['Delete this reservation? [y/N] ']);
+    expect(questions).toEqual(['Make this change? [y/N] ']);
     expect(await existing()).toHaveLength(left);
   });
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type ReportOptions, reportFailure } from '../../../src/cli/print/failure-report.ts';
-import { type Offer, Refusal } from '../../../src/cli/print/offers.ts';
+import {
+  type Offer,
+  Refusal,
+  type ReportOptions,
+  reportFailure,
+} from '../../../src/cli/print/failure-report.ts';
 import { asFailure, Failure } from '../../../src/contract/failure.ts';
 import { instant, Sentence, sentence } from '../../../src/contract/said.ts';
 import { commandLines } from '../../fixtures/command-world.ts';
@@ -109,14 +113,6 @@ describe('with --json', () => {
     expect(text).toContain('failure-report.test.ts');
     expect(JSON.parse(last)).toMatchObject({ error: { code: 'bandwidth_unavailable' } });
   });
-
-  test('row 7: the line holds no control characters, and its text is unchanged when parsed', () => {
-    const details = [{ loc: [], msg: EVIL, type: EVIL }];
-    const { text } = told(new Failure('forbidden', EVIL, { why: EVIL, details }), ['--json']);
-    expect(text).toMatch(/^[^\n]+\n$/);
-    expect(text).not.toMatch(OBEYED);
-    expect(JSON.parse(text)).toMatchObject({ error: { message: EVIL, why: EVIL, details } });
-  });
 });
 
 describe('for people', () => {
@@ -177,6 +173,15 @@ test.each<[string, string[], string]>([
   const failure = new Failure('usage', 'No.', { fix });
   expect(told(failure, words).text).toContain(`  try: ${typed}\n`);
   expect(object(failure, words).fix).toBe(typed);
+});
+
+test('what was typed wrong ends with the help of the command, where no other step is known', () => {
+  const words = ['--offline', 'delete', '--everyone'];
+  for (const fix of [undefined, { via: undefined }]) {
+    expect(told(new Failure('usage', 'No.', { fix }), words).text).toContain(
+      '  try: slices-conn delete --help\n',
+    );
+  }
 });
 
 test.each<[string, Failure, boolean]>([

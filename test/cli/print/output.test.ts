@@ -1,7 +1,14 @@
 import { Chalk } from 'chalk';
 import Table from 'cli-table3';
 import { describe, expect, test, vi } from 'vitest';
-import { Output, type OutputOptions, Printer } from '../../../src/cli/print/output.ts';
+import {
+  type ColorChoice,
+  Output,
+  type OutputOptions,
+  Printer,
+  wantsColor,
+} from '../../../src/cli/print/output.ts';
+import type { Variables } from '../../../src/session/profiles/folders.ts';
 import { recordedStream } from '../../fixtures/recorded-stream.ts';
 import { IDS } from '../../fixtures/tokens.ts';
 
@@ -145,5 +152,37 @@ describe('the stream that a text is printed on', () => {
       /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]/,
     );
     expect(JSON.parse(stdout.text)).toEqual(value);
+  });
+});
+
+/** Variables, and whether a stream has colours under `--color auto`: on a terminal, and elsewhere. */
+const ENVIRONMENTS: [Variables, onTerminal: boolean, elsewhere: boolean][] = [
+  [{}, true, false],
+  [{ TERM: 'xterm-256color' }, true, false],
+  [{ TERM: 'dumb' }, false, false],
+  [{ NO_COLOR: '1' }, false, false],
+  [{ NO_COLOR: '0' }, false, false],
+  [{ NO_COLOR: '' }, true, false],
+  [{ FORCE_COLOR: '1' }, true, true],
+  [{ FORCE_COLOR: '' }, true, true],
+  [{ FORCE_COLOR: '0' }, false, false],
+  [{ CLICOLOR_FORCE: '1' }, true, true],
+  [{ CLICOLOR_FORCE: '0' }, true, false],
+  [{ CLICOLOR_FORCE: '1', FORCE_COLOR: '0' }, false, false],
+  [{ FORCE_COLOR: '1', TERM: 'dumb' }, true, true],
+  [{ NO_COLOR: '1', FORCE_COLOR: '1' }, false, false],
+  [{ NO_COLOR: '', FORCE_COLOR: '1' }, true, true],
+];
+
+describe.each(ENVIRONMENTS)('the colours of a stream with %j', (env, onTerminal, elsewhere) => {
+  test.each<[ColorChoice, boolean, boolean]>([
+    ['auto', true, onTerminal],
+    ['auto', false, elsewhere],
+    ['always', true, true],
+    ['always', false, true],
+    ['never', true, false],
+    ['never', false, false],
+  ])('--color %s, terminal %s: %s', (choice, isTerminal, expected) => {
+    expect(wantsColor(choice, env, isTerminal)).toBe(expected);
   });
 });

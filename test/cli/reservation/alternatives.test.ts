@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
 import { retyped } from '../../../src/cli/command-line.ts';
-import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/offers.ts';
+import { type Offer, offerItem, offerLines, Refusal } from '../../../src/cli/print/failure-report.ts';
 import { type Refused, refusalOf, timeWord } from '../../../src/cli/reservation/alternatives.ts';
 import { Failure, type FailureCode, type FailureFacts, ownCommand } from '../../../src/contract/failure.ts';
 import type { Alternative, Limit } from '../../../src/contract/problems.ts';
@@ -57,15 +57,8 @@ function refused(
   } = {},
 ): { failure: Failure; offers: readonly (Offer & { command: string })[] } {
   const words = typed.split(' ');
-  const value = (flag: string) => (words.includes(flag) ? words[words.indexOf(flag) + 1] : undefined);
-  const flags = Object.fromEntries(
-    ['start', 'end', 'for', 'extend'].flatMap((name) => {
-      const found = value(`--${name}`);
-      return found === undefined ? [] : [[name, found]];
-    }),
-  );
   const error = new Failure(code, text, { ...facts, alternatives });
-  const failure = refusalOf(error, { request, typed: typedAs(words), flags, now: NOW, ...asked });
+  const failure = refusalOf(error, { request, typed: typedAs(words), now: NOW, ...asked });
   if (!(failure instanceof Failure)) throw failure;
   const offers = failure instanceof Refusal ? failure.offers : [];
   const line = typedAs(words);
@@ -153,7 +146,6 @@ describe('the command of an alternative changes only the flags that differ', () 
       const { offers } = refused([{ ...alternative, ...atOnce }], {
         request: short,
         typed: 'run be-gent1 pl-poznan1 --bandwidth 9G --for 1m -- true',
-        startsWithCommand: true,
       });
       expect(offers.map((offer) => [String(offer.label), offer.command])).toEqual([
         [label, `slices-conn run be-gent1 pl-poznan1 --bandwidth ${words} -- true`],
@@ -187,7 +179,7 @@ describe('the command of an alternative changes only the flags that differ', () 
   });
 
   describe('of an update', () => {
-    const update = { id: 'con_a_1', start: START, end: START + HOUR, asksForStart: false, isNamed: true };
+    const update = { id: 'con_a_1', start: START, end: START + HOUR };
 
     test('a start that was not asked for is not offered', () => {
       const typed = 'update con_a_1 --for 8h';
@@ -195,7 +187,7 @@ describe('the command of an alternative changes only the flags that differ', () 
         'slices-conn update con_a_1 --for 8h --bandwidth 6G',
         'slices-conn update con_a_1 --for 2h',
       ]);
-      expect(commands([earliest], { update: { ...update, asksForStart: true }, typed })).toEqual([
+      expect(commands([earliest], { update, typed: `${typed} --start +2h` })).toEqual([
         `slices-conn update con_a_1 --for 8h --start ${at(5 * HOUR)}`,
       ]);
     });
@@ -208,7 +200,7 @@ describe('the command of an alternative changes only the flags that differ', () 
 
     test('the id is added where it was chosen from a list', () => {
       const typed = 'update --bandwidth 9G --extend 7h';
-      expect(commands([most], { update: { ...update, isNamed: false }, typed })).toEqual([
+      expect(commands([most], { update, typed })).toEqual([
         'slices-conn update --bandwidth 6G --extend 7h con_a_1',
       ]);
     });
@@ -304,42 +296,14 @@ describe('a refusal', () => {
 
   test('an error that is not a refusal stays unchanged', () => {
     const error = new TypeError('a defect');
-    expect(refusalOf(error, { request, typed: typedAs([]), flags: {}, now: NOW })).toBe(error);
-  });
-});
-
-describe('a picked alternative', () => {
-  test.each<[string, ReservationRequest, Alternative, Partial<ReservationRequest>]>([
-    ['most_bandwidth', request, most, { bandwidth: 6000 }],
-    ['earliest', request, earliest, { start: NOW + 5 * HOUR, end: NOW + 13 * HOUR }],
-    ['longest', request, longest, { end: NOW + 3 * HOUR }],
-    ['other_route', request, other, { via: ['fr-slices'] }],
-    ['of a search, over another route', { ...request, duration: HOUR }, other, { via: ['fr-slices'] }],
-    ['of a search, less', { ...request, duration: HOUR }, most, { bandwidth: 6000 }],
-    ['of a search, later', { ...request, duration: HOUR }, earliest, { end: NOW + 13 * HOUR }],
-  ])('is asked for as it is: %s', async (_, wanted, alternative, changes) => {
-    const sent: ReservationRequest[] = [];
-    const { failure, offers } = refused([alternative], {
-      request: wanted,
-      send: async (each) => void sent.push(each),
-    });
-    if (failure instanceof Refusal) await failure.take?.(offers[0] ?? never());
-    expect(sent).toEqual([{ ...wanted, ...changes }]);
+    expect(refusalOf(error, { request, typed: typedAs([]), now: NOW })).toBe(error);
   });
 });
 
 test('on a screen each is one line where they fit; else the command is below, and goes on as a shell takes it', () => {
-  const words = [
-    'reserve',
-    'a',
-    'b',
-    '--save',
-    "it's my\\ link  1.jwt",
-    '--idempotency-key',
-    '"x"',
-    '--for',
-    '2h',
-  ];
+  const words = 'reserve a b --save PATH --idempotency-key "x" --for 2h'
+    .split(' ')
+    .with(4, "it's my\\ link  1.jwt");
   const command = ownCommand(...words);
   const offers = [
     { label: '6 Gbps, same period', command: 'slices-conn reserve a b --bandwidth 6G' },

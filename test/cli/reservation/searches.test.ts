@@ -80,7 +80,7 @@ test.each([
   ['--earliest --bandwidth 1G --end +2h', 'slices-conn reserve needs --for <duration>.'],
   ['--earliest --volume 1T --end +1h', "--earliest and --volume can't be given together."],
   ['--volume 1T', 'slices-conn reserve needs --end <time>.'],
-  ['--volume 1T --end +1h --for 1h', "--for and --volume can't be given together."],
+  ['--volume 1T --for 1h', "--volume and --for can't be given together."],
 ])('a wrong combination is exit 2, with what is missing: %s', async (flags, message) => {
   const report = reportOf(await reserve(`${flags} --json`));
   expect([report.exitCode, report.message]).toEqual([2, message]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { reportOf } from '../../e2e/command.ts';
-import { type CommandRun, commandWorld, connectionTo, offlineWorld } from '../../fixtures/command-world.ts';
+import { type CommandRun, offlineWorld } from '../../fixtures/command-world.ts';
 import { NOW } from '../../fixtures/tokens.ts';
 import { person } from '../person.ts';
 
@@ -16,7 +16,6 @@ async function scene(answer: string) {
   const { ask, questions } = person(answer);
   return {
     id,
-    server: world.server,
     questions,
     run: (...args: string[]) => world.run('--offline', ...args),
     asked: (...args: string[]) => world.runIn({ ask }, '--offline', ...args),
@@ -125,13 +124,6 @@ describe('what was deleted can be booked again', () => {
       'slices-conn --offline reserve be-gent1 se-kth --bandwidth 1.5G --start-now --end 2026-11-02T09:00Z --name begun',
       null,
     ]);
-  });
-
-  test('but not by an admin, who may not book: nothing is advised', async () => {
-    const { id, server } = await scene('');
-    const { run } = commandWorld(connectionTo(server, server.fetch, 'admin'));
-    const { stdout } = await run('--offline', '--json', 'delete', '--yes', id);
-    expect(JSON.parse(stdout)).toEqual({ items: [{ id, deleted: true, again: null }] });
   });
 
   test('show says when this machine deleted it, with the same command: exit 3', async () => {

@@ -1,6 +1,12 @@
 import { Failure } from '../../contract/failure.ts';
-import type { OptionsOf, OptionTable } from '../../contract/flags.ts';
-import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/reservation.ts';
+import { RESERVATION_NAME } from '../../contract/fields.ts';
+import type { OptionDeclaration, OptionsOf, OptionTable } from '../../contract/flags.ts';
+import {
+  type AskedRoute,
+  askedRouteOf,
+  asksForRoute,
+  type ReservationText,
+} from '../../contract/reservation.ts';
 import { contradictionText } from '../../words/links.ts';
 import { siteName } from '../values.ts';
 
@@ -42,4 +48,23 @@ export function routeWords({ via = [], avoid = [], direct = false }: AskedRoute)
     ...(avoid.length > 0 ? ['--avoid', avoid.join(',')] : []),
     ...(direct ? ['--direct'] : []),
   ];
+}
+
+/** The flag of each text of a reservation, whose value is that text. */
+export const TEXT_OPTIONS = {
+  name: {
+    flags: '--name <name>',
+    help: 'a name to be used in place of its id: lower-case letters, digits and -',
+    parse: reservationName,
+  },
+  description: {
+    flags: '--description <text>',
+    help: "what it is for, up to 200 characters; '' for nothing",
+  },
+} as const satisfies Record<ReservationText, OptionDeclaration>;
+
+/** Checks the form of a name. */
+function reservationName(text: string): string {
+  if (RESERVATION_NAME.test(text)) return text;
+  throw new RangeError('It must be 1 to 64 of a to z, 0 to 9 and -, a letter first.');
 }
