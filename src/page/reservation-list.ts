@@ -1,22 +1,11 @@
 import { formatBandwidth } from '../contract/amounts.ts';
 import { type ReservationState, stateAt } from '../contract/instants.ts';
 import { element, quietButton, setText, skipTo } from './elements.ts';
+import type { ReservationAction } from './reservation-actions.ts';
 import type { OwnReservation } from './service.ts';
 import { calendarOf, mayDo, type State } from './state.ts';
 import { periodText } from './timeline/words.ts';
 import { endsText, foundIn, inKeptOrder, inOrder, isEnding, nextText, tagFacts, titleOf } from './words.ts';
-
-/** An action on a reservation. */
-export type ReservationAction =
-  | 'hour'
-  | 'day'
-  | 'change'
-  | 'end'
-  | 'delete'
-  | 'copy'
-  | 'token'
-  | 'server'
-  | 'show';
 
 /** The parts of the state that the list shows. */
 export type ReservationListView = Pick<

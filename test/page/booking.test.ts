@@ -5,7 +5,6 @@ import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import { type FormRequest, type OwnReservation, Refused, Unanswered } from '../../src/page/service.ts';
 import { type Action, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
-import { createStore } from '../../src/page/store.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
 const NOW = Date.parse('2026-11-22T10:00:00Z');
@@ -36,7 +35,12 @@ function opened(kept: string | null = null) {
   const timers = new Map<() => void, number>();
   const said = { done: 0, loggedOut: 0, refused: [] as [code: string, isSettled: boolean][] };
   const first = openState(NOW, 'UTC', readKeptForm(kept));
-  const store = createStore<State, Action>({ ...first, network: NETWORK }, change);
+  const store = {
+    state: { ...first, network: NETWORK } as State,
+    dispatch(action: Action) {
+      store.state = change(store.state, action);
+    },
+  };
   store.dispatch({ type: 'chosen', experiment: experiment('exp_demo') });
   const booking = createBooking({
     store,
