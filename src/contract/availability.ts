@@ -10,7 +10,7 @@ import {
   SiteName,
 } from './fields.ts';
 import { describeInput } from './instants.ts';
-import { MAX_POINTS, MAX_ROUTE_ITEMS } from './request-limits.ts';
+import { MAX_POINTS, MAX_ROUTE_ITEMS, MAX_USE_LINKS } from './request-limits.ts';
 import { ASKED_ROUTE, RequestBandwidth } from './reservation.ts';
 
 /** How long the part of an answer is that a request without an `end` gets, from its start: 7 days, in milliseconds. */
@@ -68,11 +68,24 @@ export const AvailabilityQuery = v.object({
   points: requestCount('points', MAX_POINTS),
 });
 
-/** The query of a request for the use of all links. */
+const linkIn = v.pipe(
+  v.string(),
+  v.transform((text) => text.split(',')),
+  v.tuple([v.string(), v.string()], 'link must be two sites with a comma between them.'),
+  v.transform(([site1, site2]) => ({ site1, site2 })),
+);
+/** The query of a request for the use of links: without `link`, of all. */
 export const UseQuery = v.object({
   start: WINDOW.start,
   end: WINDOW.end,
   points: requestCount('points', MAX_POINTS),
+  link: v.pipe(
+    v.array(linkIn),
+    v.maxLength(
+      MAX_USE_LINKS,
+      ({ received }) => `link may be given ${MAX_USE_LINKS} times; got ${received}.`,
+    ),
+  ),
 });
 
 /** The query of a request for slots. Times and the duration come out in milliseconds, the bandwidth in Mbps. */
@@ -126,7 +139,7 @@ export const Availability = v.object({
 /** See {@link Availability}. */
 export type Availability = v.InferOutput<typeof Availability>;
 
-/** The use of every link, in columns: the reply of `GET …/links/use` (extension). */
+/** The use of links, in columns: the reply of `GET …/links/use` (extension). */
 export const UseList = v.object({ items: v.array(Availability), nextCursor: v.null() });
 /** See {@link UseList}. */
 export type UseList = v.InferOutput<typeof UseList>;

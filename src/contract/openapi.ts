@@ -176,7 +176,7 @@ function parameters(place: 'query' | 'header', declared: Readonly<Record<string,
     in: place,
     description,
     required,
-    schema: { type },
+    schema: type === 'array' ? { type, items: { type: 'string' } } : { type },
     example: example !== undefined && type === 'integer' ? Number(example) : example,
     'x-extension': extension,
   }));

@@ -24,5 +24,7 @@ export const MAX_REASON = 200;
 export const MAX_VOLUME = Number.MAX_SAFE_INTEGER;
 /** The columns of each link in an answer about all links without `points`. */
 export const DEFAULT_POINTS = 100;
+/** The most links that a question about the use of links names. */
+export const MAX_USE_LINKS = 40;
 /** The most columns in an answer about all links. */
 export const MAX_USE_COLUMNS = 50_000;

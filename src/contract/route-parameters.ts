@@ -9,12 +9,14 @@ import {
   MAX_REASON,
   MAX_ROUTE_ITEMS,
   MAX_USE_COLUMNS,
+  MAX_USE_LINKS,
 } from './request-limits.ts';
 
 /** A query parameter or a header of a route. */
 export interface Parameter {
   description: string;
-  type: 'boolean' | 'string' | 'integer';
+  /** An array is of strings: the parameter is repeated. */
+  type: 'boolean' | 'string' | 'integer' | 'array';
   /** Default: it may be left out. */
   required?: boolean;
   /** A value that works. */
@@ -109,8 +111,13 @@ export const POINTS = count(
   `Columns of equal length in place of the exact steps, 1 to ${MAX_POINTS}. All are in one page.`,
   { example: '24' },
 );
-/** Of the use of all links. */
+/** Of the use of links: which ones. */
+export const USE_LINK: Parameter = {
+  type: 'array',
+  description: `The two sites of a link, in either order, with a comma between them; for several links it is repeated, ${MAX_USE_LINKS} times at most. Default: all links.`,
+};
+/** Of the use of links. */
 export const USE_POINTS = count(
-  `Columns of equal length for each link, 1 to ${MAX_POINTS} (default ${DEFAULT_POINTS}), and ${MAX_USE_COLUMNS} of all links together at most.`,
+  `Columns of equal length for each link, 1 to ${MAX_POINTS} (default ${DEFAULT_POINTS}), and ${MAX_USE_COLUMNS} of all those links together at most.`,
   { example: '24' },
 );

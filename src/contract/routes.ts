@@ -19,6 +19,7 @@ import {
   START_NOW,
   TOKEN_FOR_EVENTS,
   TOKEN_FOR_SHARE,
+  USE_LINK,
   USE_POINTS,
   WINDOW,
 } from './route-parameters.ts';
@@ -336,10 +337,10 @@ export const ROUTES = {
   linkUse: {
     ...LINKS,
     path: `/apis/${API_VERSION}/links/use`,
-    summary: 'Read the use of all links over time',
-    query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS },
+    summary: 'Read the use of links over time',
+    query: { start: WINDOW.start, end: WINDOW.end, points: USE_POINTS, link: USE_LINK },
     success: { status: 200, schema: 'UseList', tagged: true },
-    problems: [...UNAUTHENTICATED, ...PERIOD_PROBLEMS],
+    problems: [...UNAUTHENTICATED, ...WINDOW_PROBLEMS],
   },
   linkAvailability: {
     ...LINKS,

@@ -123,8 +123,12 @@ export interface Service {
   logOut(): Promise<void>;
   /** Reads the free capacity between two sites in a window, in columns of equal length. */
   columns(ends: Ends, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
-  /** The use of all links in a window. The same value as before says that no link has changed. */
-  use(window: Period, points: number, signal?: AbortSignal): Promise<LinkUse>;
+  /**
+   * The use of links in a window. The same value as before says that none of them has changed.
+   *
+   * @param links 40 at most. Default: all links
+   */
+  use(window: Period, points: number, signal?: AbortSignal, links?: readonly Ends[]): Promise<LinkUse>;
   /**
    * Opens the events of the links, and of the reservations of an experiment.
    *
@@ -203,14 +207,23 @@ interface ReadOptions {
   signal?: AbortSignal;
 }
 
-/** The facts of a refused reply, however much of the problem body it has. */
-function factsOf(status: number, text: string): RefusedReply {
-  let body: RefusalFacts = {};
+/** The page's answer to a dry run that the service refuses with 422. */
+interface RefusedDryRun {
+  ok: false;
+  problem: RefusalFacts;
+}
+
+/** The problem body of a refused reply; none where a proxy in between answers with a page of its own. */
+function problemOf(text: string): RefusalFacts {
   try {
-    body = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    // A proxy in between answers with a page of its own.
+    return {};
   }
+}
+
+/** The facts of a refused reply, however much of the problem body it has. */
+function factsOf(status: number, body: RefusalFacts): RefusedReply {
   const { code = '', details } = readProblem(body);
   const none = { loc: [], msg: `The server answered with status ${status}.`, type: '' };
   return {
@@ -260,7 +273,7 @@ function createSenders({ base, secret, fetch }: ServiceOptions): { ask: Send; op
       init.signal?.throwIfAborted();
       throw new Unanswered('The server does not answer.', { cause });
     }
-    const facts = factsOf(reply.status, text);
+    const facts = factsOf(reply.status, problemOf(text));
     throw isUnknown(facts) ? new Unanswered(new Refused(facts).message) : new Refused(facts);
   };
   return {
@@ -372,7 +385,9 @@ export function createService(options: ServiceOptions): Service {
       },
       { body: JSON.stringify(toBody(request, [])), signal: dryRun },
     );
-    return withPeriod(JSON.parse(await textOf(reply, dryRun)));
+    const answer: Reservation | RefusedDryRun = JSON.parse(await textOf(reply, dryRun));
+    if ('problem' in answer) throw new Refused(factsOf(422, answer.problem));
+    return withPeriod(answer);
   }
 
   return {
@@ -394,7 +409,11 @@ export function createService(options: ServiceOptions): Service {
       const path = `api/links/${encodeURIComponent(site1)}/${encodeURIComponent(site2)}/availability`;
       return readColumns(`${path}?${windowQuery(window, points)}`, { signal });
     },
-    use: (window, points, signal) => readUse(`api/links/use?${windowQuery(window, points)}`, { signal }),
+    use(window, points, signal, links = []) {
+      const query = windowQuery(window, points);
+      for (const { site1, site2 } of links) query.append('link', `${site1},${site2}`);
+      return readUse(`api/links/use?${query}`, { signal });
+    },
     news: (experiment, visit, cursor) => new News(eventsOf(openStream, experiment, visit), toldBy, cursor),
     async live(experiment, signal) {
       const lists = await Promise.all(

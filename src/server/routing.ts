@@ -15,15 +15,16 @@ export interface ApiGroups {
   experiments: string;
 }
 
-/** A mounter for paths with these API groups. It refuses requests that give a known query parameter twice. */
+/** A mounter for paths with these API groups. It refuses requests that give a query parameter twice, but for lists. */
 export function routeMounter(groups: ApiGroups): RouteMounter {
   return (app, name, handle) => {
     const route: Route = ROUTES[name];
-    const parameters = Object.keys(route.query ?? {});
+    const query = Object.entries(route.query ?? {});
+    const single = query.flatMap(([name, { type }]) => (type === 'array' ? [] : [name]));
     const names = placeholders(route.path);
     app.on(route.method, routePattern(route, groups), (context) => {
       const { search, searchParams } = addressOf(context.req.raw);
-      for (const parameter of search === '' ? [] : parameters) {
+      for (const parameter of search === '' ? [] : single) {
         if (searchParams.getAll(parameter).length > 1) {
           throw refusal('request_invalid', `The query names ${parameter} twice.`);
         }

@@ -76,6 +76,29 @@ test('a dry run carries no key; a request does, and the header that only this pa
   expect(requests.every(({ headers }) => headers.get('x-slices-conn') === 'ui')).toBe(true);
 });
 
+test('a dry run that is refused says why: its answer is 200, so that browsers write no error', async () => {
+  const refused = await problem(422, 'bandwidth_unavailable').json();
+  const { service } = asking(Response.json({ ok: false, problem: refused }));
+  await expect(service.dryRun('exp_demo', ASKED, new AbortController().signal)).rejects.toMatchObject({
+    name: 'Refused',
+    facts: { status: 422, code: 'bandwidth_unavailable', details: [{ msg: 'It is bandwidth_unavailable.' }] },
+  });
+});
+
+test('the use of links is asked for by the names of their sites; without links, of all', async () => {
+  const reply = () => Response.json({ items: [], nextCursor: null });
+  const { service, requests } = asking(reply(), reply());
+  const window = { start: Date.UTC(2026, 11, 1), end: Date.UTC(2026, 11, 2) };
+  const links = [
+    { site1: 'be-gent1', site2: 'pl-poznan1' },
+    { site1: 'fr-lille', site2: 'be-gent1' },
+  ];
+  await service.use(window, 24);
+  await service.use(window, 24, undefined, links);
+  const [all, some] = requests.map(({ path }) => path);
+  expect(some).toBe(`${all}&link=be-gent1,pl-poznan1&link=fr-lille,be-gent1`);
+});
+
 test('a login is begun and ended by this page alone; every request carries the half of the secret that is kept then', async () => {
   const begun = { address: 'https://login.example.org/?state=s', begun: 'time.random' };
   const { service, requests, secret } = asking(

@@ -238,8 +238,9 @@ describe('slots', () => {
   });
 });
 
+const builtIn = await openWithLead();
 test('the use of all links is the availability of each, in columns, with one ETag', async () => {
-  const { lead: caller } = await openWithLead();
+  const { lead: caller } = builtIn;
   await booked(caller, hours(1, 2));
   const window = query({ ...FIVE_HOURS, points: '5' });
   const asked = (headers = {}) => caller.send('GET', addressOf('linkUse') + window, { headers });
@@ -259,11 +260,36 @@ test('the use of all links is the availability of each, in columns, with one ETa
   }
   const etag = reply.headers.get('etag') ?? '';
   expect((await asked({ 'if-none-match': etag })).status).toBe(304);
+  // Of the links that are named alone, in either order of their sites.
+  const some = async (links: readonly string[], more = {}) => {
+    const named = links.map((link) => `&link=${link}`).join('');
+    return caller.send('GET', addressOf('linkUse') + window + named, more);
+  };
+  const [first, , third] = items;
+  const named = await some([`${third?.site2},${third?.site1}`, `${first?.site1}%2C${first?.site2}`]);
+  expect(named.body).toEqual({ items: [first, third], nextCursor: null });
+  const known = { headers: { 'if-none-match': named.headers.get('etag') ?? '' } };
+  const [one, other] = [`${first?.site1},${first?.site2}`, `${third?.site1},${third?.site2}`];
+  expect((await some([one, other, one], known)).status).toBe(304);
+  for (const links of [[], [one], [other]]) expect((await some(links, known)).status).toBe(200);
   await booked(caller, hours(1, 2));
   expect((await asked({ 'if-none-match': etag })).status).toBe(200);
-  expect(outcome(await caller.send('GET', `${addressOf('linkUse')}?points=2001`))).toBe(
-    '400 request_invalid',
-  );
+  const isBooked = (link: string): boolean => link === 'be-gent1,pl-poznan1';
+  expect((await some([one, other], known)).status).toBe([one, other].some(isBooked) ? 200 : 304);
+});
+
+const ONE = 'link=be-gent1,pl-poznan1';
+test.each<[string, string, string]>([
+  ['too many columns', 'points=2001', '400 request_invalid'],
+  ['one site', 'link=be-gent1', '400 request_invalid'],
+  ['no site', 'link=', '400 request_invalid'],
+  ['41 links', Array(41).fill(ONE).join('&'), '400 request_invalid'],
+  ['an unknown site', `${ONE}&link=be-gent1,be-ghent1`, '422 site_unknown Site'],
+  ['one site twice', 'link=be-gent1,be-gent1', '422 sites_equal Site'],
+  ['two sites without a link', 'link=be-gent1,fr-slices', '422 no_route Site'],
+  ['all columns of a link that is named 40 times', `${Array(40).fill(ONE).join('&')}&points=2000`, '200'],
+])('the use of links: %s: %3$s', async (_, asked, expected) => {
+  expect(outcome(await builtIn.lead.send('GET', `${addressOf('linkUse')}?${asked}`))).toBe(expected);
 });
 
 test('after a start with another topology, what was told is not known any more', async () => {

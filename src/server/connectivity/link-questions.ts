@@ -24,6 +24,7 @@ import {
 } from '../../contract/availability.ts';
 import { formatDuration, HOUR } from '../../contract/durations.ts';
 import { formatInstant, LAST_INSTANT } from '../../contract/instants.ts';
+import { linkId } from '../../contract/links.ts';
 import type { Problem, ProblemCode } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
 import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/reservation.ts';
@@ -110,10 +111,10 @@ export async function answerAvailability(
 }
 
 /**
- * Answers what is free of every link over a window, in columns. The ETag is of the topology and all links' versions: where it is
- * known, no link is looked at.
+ * Answers what is free of each link that is named over a window, in columns, or of every link. The ETag is of these links and
+ * their versions: where it is known, no link is looked at.
  *
- * @throws ProblemError 422 for a wrong window, 400 for `points` out of their bounds
+ * @throws ProblemError 422 for a wrong window or unknown links, 400 for `points` out of their bounds
  */
 export async function answerUse(
   askedBy: AskedInRequest,
@@ -125,33 +126,44 @@ export async function answerUse(
   }: LinkQuestionsOptions & { reservations: Pick<ReservationStore, 'versions'> },
 ): Promise<Response> {
   const { request } = askedBy;
-  const { points = DEFAULT_POINTS, ...asked } = readQuery(request, UseQuery);
+  const { points = DEFAULT_POINTS, link: named, ...asked } = readQuery(request, UseQuery);
   const { start, end } = firstPage(asked, now());
-  refuseIfAny(windowProblems({ start, end }, now(), undefined));
-  if (points * network.links.length > MAX_USE_COLUMNS) {
+  refuseIfAny([
+    ...named.flatMap((sites) => siteProblems(sites, { direct: true }, network)),
+    ...windowProblems({ start, end }, now(), undefined),
+  ]);
+  const ids = named.map(({ site1, site2 }) => linkId(site1, site2));
+  const links = new Map(
+    network.links
+      .map((link) => [linkId(link.site1, link.site2), link] as const)
+      .filter(([id]) => ids.length === 0 || ids.includes(id)),
+  );
+  if (points * links.size > MAX_USE_COLUMNS) {
     throw refusal(
       'request_invalid',
-      `points must be ${Math.floor(MAX_USE_COLUMNS / network.links.length)} at most: there are ${network.links.length} links.`,
+      `points must be ${Math.floor(MAX_USE_COLUMNS / links.size)} at most: there are ${links.size} links.`,
     );
   }
-  const rows = await reservations.versions();
-  const versions = rows.map(({ id, version }) => [id, version]);
-  const tag = tagOf(JSON.stringify([network.links, versions, start, end, points]));
+  const rows = await reservations.versions([...links.keys()]);
+  const versions = rows.map(({ version }) => version);
+  const tag = tagOf(JSON.stringify([[...links], versions, start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
-  const columns = await allocator.askEach(function* (use): Steps<Float64Array> {
+  const columns = await allocator.askEach(function* (use): Steps<Float64Array | undefined> {
+    if (!links.has(use.id)) return undefined;
     const free = yield* use.columns({ start, end }, points);
     // As numbers: many such answers may wait for their turn at once.
     return Float64Array.from(
       free.flatMap((part) => [part.start, part.end, part.bandwidth, part.bandwidthMax, part.tags]),
     );
   }, askedBy);
-  const items = network.links.map(
+  const found = columns.filter((numbers) => numbers !== undefined);
+  const items = [...links.values()].map(
     ({ site1, site2, bandwidth }, index): Availability => ({
       ...{ site1, site2, bandwidth, exact: false, nextCursor: null },
       start_date: formatInstant(start),
       end_date: formatInstant(end),
-      items: partsIn(columns[index] ?? new Float64Array()),
+      items: partsIn(found[index] ?? new Float64Array()),
     }),
   );
   return jsonReply({ items, nextCursor: null } satisfies UseList, { headers });
@@ -270,13 +282,14 @@ const MEMBERS: Readonly<Record<string, ProblemCode>> = {
 
 /** Reads a query by its schema. @throws ProblemError naming every wrong parameter */
 function readQuery<Output>(request: Request, schema: v.GenericSchema<unknown, Output>): Output {
-  const parameters = Object.fromEntries(addressOf(request).searchParams);
+  const { searchParams } = addressOf(request);
+  const parameters = Object.fromEntries(searchParams);
   // A plus that was not encoded came as a space: `+02:00` is the only place for one.
   for (const name of ['start', 'end']) {
     const value = parameters[name];
     if (value !== undefined) parameters[name] = value.replace(' ', '+');
   }
-  return readBy(schema, parameters, MEMBERS);
+  return readBy(schema, { ...parameters, link: searchParams.getAll('link') }, MEMBERS);
 }
 
 /** A window, and where in it a page begins; milliseconds. */

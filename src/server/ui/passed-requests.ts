@@ -161,6 +161,8 @@ export function createPassedRequests(options: PassedRequestsOptions): Hono {
         }),
       );
       if (reply.status === 403 && kept) experimentTokens.delete(kept);
+      if (reply.status === 422 && asked.searchParams.get('dry_run') === 'true')
+        return refusedRehearsal(reply);
       return returned(
         reply.headers.get('content-type') === EVENT_STREAM_TYPE
           ? whileOpen(reply, () => sessions.open(req.raw))
@@ -235,6 +237,11 @@ function portalOf(options: PassedRequestsOptions) {
 
 /** The answer of `/ui/api/session` without a login. */
 export const LOGGED_OUT = { user: null, experiments: [] } as const;
+
+/** A dry run's answer "no" is an answer: browsers write a red line in their console for every status but 2xx. */
+async function refusedRehearsal(reply: Response): Promise<Response> {
+  return jsonReply({ ok: false, problem: await reply.json() }, { headers: { 'cache-control': 'no-store' } });
+}
 
 /** An answer with the headers that concern the page. */
 function returned(reply: Response): Response {

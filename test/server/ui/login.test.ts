@@ -64,6 +64,40 @@ describe('login, book, extend, delete, logout', () => {
   });
 });
 
+test('a dry run that is refused is answered 200 with its problem; what is sent to be done is 422', async () => {
+  const [{ id }] = (await sessionOf(lead)).experiments;
+  const ask = (method: string, path: string, body: object) =>
+    asPage(lead, method, `/api/connectivity${path}`, { headers: { 'slices-experiment': id }, body });
+  const [start_date, end_date] = [1, 2].map((hour) => new Date(Date.now() + hour * 3_600_000).toISOString());
+  const asked = {
+    site1: 'be-gent1',
+    site2: 'pl-poznan1',
+    bandwidth: '100',
+    start_date,
+    end_date,
+    tokens: [],
+  };
+  const booked = await ask('POST', '', asked);
+  expect(booked.status).toBe(201);
+  const path = `/${JSON.parse(booked.text).id}`;
+  for (const [method, at, body] of [
+    ['POST', '', { ...asked, bandwidth: '999999' }],
+    ['PUT', path, { bandwidth: '999999', tokens: [] }],
+  ] as const) {
+    const refused = await ask(method, at, body);
+    expect(refused.status).toBe(422);
+    const tried = await ask(method, `${at}?dry_run=true`, body);
+    expect([tried.status, JSON.parse(tried.text)]).toEqual([
+      200,
+      { ok: false, problem: JSON.parse(refused.text) },
+    ]);
+    const accepted = await ask(method, `${at}?dry_run=true`, { ...body, bandwidth: '1' });
+    expect([accepted.status, JSON.parse(accepted.text)]).toMatchObject([200, { bandwidth: 1 }]);
+  }
+  expect((await ask('PUT', '/con_none?dry_run=true', { bandwidth: '1', tokens: [] })).status).toBe(404);
+  expect((await ask('DELETE', path, {})).status).toBe(204);
+});
+
 describe('its cookie', () => {
   test('is of this host alone, over TLS, no script reads it, and it is half of the secret', async () => {
     const browser = new Browser(server);
