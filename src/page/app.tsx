@@ -1,9 +1,12 @@
+import { useState } from 'preact/hooks';
 import { formatBandwidth } from '../contract/amounts.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { clockOf, instantText } from '../words/civil-time.ts';
+import { NetworkMap } from './map/map.tsx';
 import { Notice, SpokenNotice } from './notice.tsx';
 import { oldViews } from './old-views.ts';
 import type { Page } from './page-props.ts';
+import { ReservationList } from './reservation-list.tsx';
 import type { NetworkFacts } from './service.ts';
 import { useShown } from './signals.ts';
 import { calendarOf } from './state.ts';
@@ -30,22 +33,28 @@ export function App({ page }: { page: Page }) {
 /** The form, the network and what is free on it; below, the reservations. */
 function Work({ page, network }: { page: Page; network: NetworkFacts }) {
   const { login } = useShown(page, (state) => ({ login: state.login }));
-  const { form, map, timeline, list } = oldViews(page, network);
+  const { form, timeline } = oldViews(page, network);
+  const [isMapOpen, openMap] = useState(false);
   return (
     <>
       <div class="work">
         <Placed element={form.element} />
-        <section class="network-map" aria-label="Map">
-          <Placed element={map.element} />
+        <section class={`network-map${isMapOpen ? ' open' : ''}`} aria-label="Map">
+          <button type="button" class="quiet" aria-expanded={isMapOpen} onClick={() => openMap(!isMapOpen)}>
+            Map
+          </button>
+          <NetworkMap page={page} network={network} />
         </section>
         {login && !login.user && <Links network={network} />}
         <section class="free" aria-labelledby="free-heading" hidden={!login?.user}>
-          <h2 id="free-heading">What is free</h2>
+          <h2 id="free-heading" class="spoken">
+            What is free
+          </h2>
           <Placed element={timeline.element} />
         </section>
         <Placed element={form.entry} />
       </div>
-      <Placed element={list.element} />
+      <ReservationList page={page} />
     </>
   );
 }

@@ -1,10 +1,8 @@
-import { MINUTE } from '../contract/durations.ts';
 import { BookingForm } from './booking-form.ts';
 import { draftOf, picked, startedAt } from './draft.ts';
-import { createMap } from './map/map.ts';
 import type { Page } from './page-props.ts';
-import { createReservationList } from './reservation-list.ts';
 import { type NetworkFacts, Unanswered } from './service.ts';
+import { focusReservation } from './sights.ts';
 import { whenChanged } from './signals.ts';
 import {
   draftRoute,
@@ -15,9 +13,7 @@ import {
   routeParts,
   type Selected,
   type State,
-  shownRoute,
   timelineTerms,
-  useAt,
 } from './state.ts';
 import { remembered } from './store.ts';
 import { Timeline } from './timeline/timeline.ts';
@@ -26,24 +22,11 @@ let views: ReturnType<typeof make> | undefined;
 export const flushed = () => views;
 export const oldViews = (page: Page, network: NetworkFacts) => (views ??= make(page, network));
 
-function make(page: Page, { sites, links }: NetworkFacts) {
+function make(page: Page, { links }: NetworkFacts) {
   const { store, booking, service, login, begin, move } = page;
-  const routeOf = remembered(routeParts, shownRoute);
   const routeOfDraft = remembered(routeParts, draftRoute);
   const select = (selected: Selected | undefined): void =>
     store.dispatch({ type: 'learnt', facts: { selected } });
-  const list = createReservationList({
-    act: page.act,
-    filter: (filter) => store.dispatch({ type: 'learnt', facts: { filter } }),
-    wantEnded: page.loadEnded,
-  });
-  const map = createMap({
-    ...{ sites, links },
-    onSelect(selected) {
-      begin();
-      page.pick(selected, picked(store.state.draft, selected));
-    },
-  });
   const timeline = new Timeline({
     links,
     async columns(ends, window, points, signal) {
@@ -59,7 +42,7 @@ function make(page: Page, { sites, links }: NetworkFacts) {
     onPick: (link, period) => page.pick(link, picked(store.state.draft, link, period)),
     onOwn({ id }) {
       store.dispatch({ type: 'learnt', facts: { marked: id } });
-      list.focus(id);
+      focusReservation(id);
     },
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
@@ -73,15 +56,6 @@ function make(page: Page, { sites, links }: NetworkFacts) {
       select(undefined);
     },
   });
-  const use = remembered(
-    ({ use: known, network: facts, now }: State) => ({ known, facts, at: now - (now % MINUTE) }),
-    ({ known, facts, at }) => useAt(at, { use: known, network: facts }),
-  );
-  whenChanged(
-    store,
-    (state) => ({ use: use(state), selected: state.selected, route: routeOf(state) }),
-    map.show,
-  );
   const own = remembered(
     ({ ended, live }: State) => ({ ended, live }),
     ({ ended = [], live = [] }) => [...ended, ...live],
@@ -93,16 +67,6 @@ function make(page: Page, { sites, links }: NetworkFacts) {
       ...{ state: state.timeline, zone: state.zone, own: own(state), marked: state.marked },
     }),
     (parts) => timeline.show(parts),
-  );
-  whenChanged(
-    store,
-    ({ login: known, chosen, live, ended, filter, hidden, marked, busy, now, zone: shown }) => ({
-      ...{ known, chosen, live, ended, filter, hidden, marked, busy, now: now - (now % 1000), zone: shown },
-    }),
-    ({ known, ...parts }) => {
-      list.element.hidden = !known?.user || !parts.chosen;
-      if (parts.chosen) list.show(parts);
-    },
   );
   whenChanged(
     store,
@@ -119,5 +83,5 @@ function make(page: Page, { sites, links }: NetworkFacts) {
     ({ stale }) => ({ stale }),
     ({ stale }) => timeline.refresh(linkRows(store.state, stale)),
   );
-  return { map, timeline, form, list };
+  return { timeline, form };
 }

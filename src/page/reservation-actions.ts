@@ -1,25 +1,17 @@
 import { DAY, HOUR } from '../contract/durations.ts';
+import { ownCommand } from '../contract/failure.ts';
 import { type Booking, madeBy } from './booking.ts';
 import { type PageContext, say, tell } from './context.ts';
+import { copy } from './copy-button.tsx';
 import { ask } from './dialogs.ts';
 import { draftOf, ON_THE_WAY } from './draft.ts';
-import { showServerText } from './server-text.ts';
 import { type OwnReservation, Refused } from './service.ts';
 import { focusForm, focusReservation, scrollToTimeline } from './sights.ts';
 import { calendarOf, openRequest } from './state.ts';
-import { extensionText, forgetText, ownSentence, refusalText, tagsText, titleOf } from './words.ts';
+import { extensionText, forgetText, ownSentence, refusalText, titleOf } from './words.ts';
 
 /** An action on a reservation. */
-export type ReservationAction =
-  | 'hour'
-  | 'day'
-  | 'change'
-  | 'end'
-  | 'delete'
-  | 'copy'
-  | 'token'
-  | 'server'
-  | 'show';
+export type ReservationAction = 'hour' | 'day' | 'change' | 'end' | 'delete' | 'command' | 'token' | 'show';
 
 /** Makes the function that does what a button of a reservation says. */
 export function createReservationActions(context: PageContext, booking: Booking) {
@@ -101,9 +93,11 @@ export function createReservationActions(context: PageContext, booking: Booking)
     });
   }
 
-  async function copyTags(own: OwnReservation): Promise<void> {
-    if (await copy(`${tagsText(own)}\n`)) done(own, `The tags of ${titleOf(own)} are copied.`);
-    else say(context, 'The browser does not let this page copy: select the tags.', { id: own.id });
+  async function copyCommand(own: OwnReservation): Promise<void> {
+    const command = ownCommand('vlan', own.id, '--site', own.site1, '--dev', 'eth1');
+    const isCopied = await copy(`${command}\n`);
+    const text = isCopied ? 'Copied' : 'The browser does not let this page copy';
+    say(context, `${text}: ${command}`, { id: own.id }, isCopied);
   }
 
   function saveToken(experiment: string, own: OwnReservation): Promise<void> {
@@ -136,9 +130,8 @@ export function createReservationActions(context: PageContext, booking: Booking)
       },
       end: () => endNow(experiment, own),
       delete: () => remove(experiment, own),
-      copy: () => copyTags(own),
+      command: () => copyCommand(own),
       token: () => saveToken(experiment, own),
-      server: () => showServerText(own, copy),
       show: () => showInTimeline(own),
     };
     await actions[action]();
@@ -170,15 +163,6 @@ export function createForgetting(context: PageContext, booking: Pick<Booking, 'f
     });
     if (isSure && openRequest(store.state) === sent) booking.forget(typeof found === 'object');
   };
-}
-
-async function copy(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Hands a text to the browser as a file. */

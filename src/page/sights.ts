@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { flushed } from './old-views.ts';
 
 /** Brings the form into view from its heading on, and the focus to it. */
@@ -10,9 +11,24 @@ export function leadToForm(): void {
   flushed()?.form.lead();
 }
 
-/** Brings a reservation of the list into view, and the focus to it. */
+/** The reservation that was brought into view last: the list shows it, however far down it stands. */
+export const sought = signal<{ id: string } | undefined>(undefined);
+
+/** The id of the list's heading. */
+export const LIST_HEADING = 'reservations-heading';
+
+/** The id of the element of a reservation that takes the focus. */
+export function rowId(id: string): string {
+  return `reservation-${id}`;
+}
+
+/** Brings a reservation of the list into view, and the focus to it; to the list's heading where it is not in the list. */
 export function focusReservation(id: string): void {
-  flushed()?.list.focus(id);
+  // The list shows it when this returns.
+  sought.value = { id };
+  const row = document.getElementById(rowId(id));
+  row?.scrollIntoView({ block: 'nearest' });
+  (row ?? document.getElementById(LIST_HEADING))?.focus({ preventScroll: row !== null });
 }
 
 /** Brings the timeline into view. */
