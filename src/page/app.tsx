@@ -1,6 +1,7 @@
 import { formatBandwidth } from '../contract/amounts.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { clockOf, instantText } from '../words/civil-time.ts';
+import { BookingForm, BookThis } from './booking-form.tsx';
 import { Notice, SpokenNotice } from './notice.tsx';
 import { oldViews } from './old-views.ts';
 import type { Page } from './page-props.ts';
@@ -30,11 +31,11 @@ export function App({ page }: { page: Page }) {
 /** The form, the network and what is free on it; below, the reservations. */
 function Work({ page, network }: { page: Page; network: NetworkFacts }) {
   const { login } = useShown(page, (state) => ({ login: state.login }));
-  const { form, map, timeline, list } = oldViews(page, network);
+  const { map, timeline, list } = oldViews(page, network);
   return (
     <>
       <div class="work">
-        <Placed element={form.element} />
+        <BookingForm page={page} network={network} />
         <section class="network-map" aria-label="Map">
           <Placed element={map.element} />
         </section>
@@ -43,7 +44,7 @@ function Work({ page, network }: { page: Page; network: NetworkFacts }) {
           <h2 id="free-heading">What is free</h2>
           <Placed element={timeline.element} />
         </section>
-        <Placed element={form.entry} />
+        <BookThis page={page} />
       </div>
       <Placed element={list.element} />
     </>

@@ -1,41 +1,5 @@
 import { element, setText } from './elements.ts';
 
-/** A question with two answers. */
-export interface Question {
-  title: string;
-  text: string;
-  /** The button that confirms, and the button that does not, which has the focus first. */
-  yes: string;
-  no: string;
-}
-
-/** Asks a question over the page. Escape means no. @returns whether the answer was yes */
-export function ask({ title, text, yes, no }: Question): Promise<boolean> {
-  return new Promise((resolve) => {
-    const heading = element('h2', { id: 'question' }, title);
-    const dialog = element(
-      'dialog',
-      {
-        'aria-labelledby': heading.id,
-        onclose: () => {
-          dialog.remove();
-          resolve(dialog.returnValue === 'yes');
-        },
-      },
-      heading,
-      element('p', {}, text),
-      element(
-        'form',
-        { method: 'dialog', class: 'actions' },
-        element('button', { value: 'yes', class: 'danger' }, yes),
-        element('button', { value: 'no', class: 'quiet', autofocus: true }, no),
-      ),
-    );
-    document.body.append(dialog);
-    dialog.showModal();
-  });
-}
-
 /** A text to be copied, with fields that it depends on. */
 export interface TextToCopy {
   title: string;

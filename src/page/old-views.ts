@@ -1,5 +1,4 @@
 import { MINUTE } from '../contract/durations.ts';
-import { BookingForm } from './booking-form.ts';
 import { draftOf, picked, startedAt } from './draft.ts';
 import { createMap } from './map/map.ts';
 import type { Page } from './page-props.ts';
@@ -7,13 +6,10 @@ import { createReservationList } from './reservation-list.ts';
 import { type NetworkFacts, Unanswered } from './service.ts';
 import { whenChanged } from './signals.ts';
 import {
-  draftRoute,
-  formParts,
   linkRows,
   mayDo,
   readForm,
   routeParts,
-  type Selected,
   type State,
   shownRoute,
   timelineTerms,
@@ -29,9 +25,6 @@ export const oldViews = (page: Page, network: NetworkFacts) => (views ??= make(p
 function make(page: Page, { sites, links }: NetworkFacts) {
   const { store, booking, service, login, begin, move } = page;
   const routeOf = remembered(routeParts, shownRoute);
-  const routeOfDraft = remembered(routeParts, draftRoute);
-  const select = (selected: Selected | undefined): void =>
-    store.dispatch({ type: 'learnt', facts: { selected } });
   const list = createReservationList({
     act: page.act,
     filter: (filter) => store.dispatch({ type: 'learnt', facts: { filter } }),
@@ -63,14 +56,7 @@ function make(page: Page, { sites, links }: NetworkFacts) {
     },
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
-      booking.fill({ ...draftOf(own), start, ending: { at: end }, isDragged: true });
-    },
-  });
-  const form = new BookingForm({
-    ...{ booking, links, onUse: begin, forget: page.forget },
-    onClear() {
-      move({ type: 'cleared' });
-      select(undefined);
+      booking.fill({ ...draftOf(own), start, ending: end, isDragged: true });
     },
   });
   const use = remembered(
@@ -106,18 +92,8 @@ function make(page: Page, { sites, links }: NetworkFacts) {
   );
   whenChanged(
     store,
-    (state) => ({
-      ...formParts(state),
-      ...{ isChecked: state.isChecked, isLeft: state.isLeft, isSending: state.isSending },
-      ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
-      route: routeOfDraft(state),
-    }),
-    (parts) => form.show(parts),
-  );
-  whenChanged(
-    store,
     ({ stale }) => ({ stale }),
     ({ stale }) => timeline.refresh(linkRows(store.state, stale)),
   );
-  return { map, timeline, form, list };
+  return { map, timeline, list };
 }
