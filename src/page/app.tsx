@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { formatBandwidth } from '../contract/amounts.ts';
 import { MINUTE } from '../contract/durations.ts';
 import { clockOf, instantText } from '../words/civil-time.ts';
+import { BookingForm, BookThis } from './booking-form.tsx';
 import { NetworkMap } from './map/map.tsx';
 import { Notice, SpokenNotice } from './notice.tsx';
 import { oldViews } from './old-views.ts';
@@ -33,12 +34,12 @@ export function App({ page }: { page: Page }) {
 /** The form, the network and what is free on it; below, the reservations. */
 function Work({ page, network }: { page: Page; network: NetworkFacts }) {
   const { login } = useShown(page, (state) => ({ login: state.login }));
-  const { form, timeline } = oldViews(page, network);
+  const { timeline } = oldViews(page, network);
   const [isMapOpen, openMap] = useState(false);
   return (
     <>
       <div class="work">
-        <Placed element={form.element} />
+        <BookingForm page={page} network={network} />
         <section class={`network-map${isMapOpen ? ' open' : ''}`} aria-label="Map">
           <button type="button" class="quiet" aria-expanded={isMapOpen} onClick={() => openMap(!isMapOpen)}>
             Map
@@ -52,7 +53,7 @@ function Work({ page, network }: { page: Page; network: NetworkFacts }) {
           </h2>
           <Placed element={timeline.element} />
         </section>
-        <Placed element={form.entry} />
+        <BookThis page={page} />
       </div>
       <ReservationList page={page} />
     </>

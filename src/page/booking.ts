@@ -3,6 +3,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import {
   type Draft,
   EMPTY_DRAFT,
+  isLength,
   isSameDraft,
   isSameWish,
   ON_THE_WAY,
@@ -143,7 +144,7 @@ function createQuestions(options: BookingOptions) {
       const found = await service.dryRun(chosen.id, { request }, signal);
       if (signal.aborted) return undefined;
       const isNow = from === 'now' && found.start <= store.state.now + ON_THE_WAY;
-      const ending = 'for' in draft.ending ? draft.ending : { at: found.end };
+      const ending = isLength(draft) ? draft.ending : found.end;
       return { ...draft, start: isNow ? 'now' : found.start, ending };
     } catch (error) {
       if (!signal.aborted) failed(error, asked ?? wish, {});

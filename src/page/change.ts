@@ -63,13 +63,13 @@ function changed(state: State, action: Action): State {
     case 'drafted':
       return state.isSending ? state : drafted(unsaid(state, 'begun'), action.draft);
     case 'reset':
-      return state.isSending ? state : reset(state);
+      return state.isSending ? state : reset(unsaid(state, 'begun'));
     case 'checked':
       return { ...state, isChecked: true };
     case 'answered':
       return { ...state, answer: action.answer };
     case 'sent':
-      return { ...state, sent: action.sent, isSending: true };
+      return { ...unsaid(state, 'begun'), sent: action.sent, isSending: true };
     case 'settled':
       return settled({ ...state, isSending: false }, action.as);
     case 'said':

@@ -8,8 +8,9 @@ const LASTS = 10_000;
 
 /** The one notice of the page, where it is about this subject: it stands in the flow, beside what it is about. */
 export function Notice({ page, at }: { page: Page; at: Subject }) {
-  const { notice } = useShown(page, ({ notice: { at: subject } = {}, notice: shown }) => ({
-    notice: isSame(subject, at) ? shown : undefined,
+  const { notice, hasEnded } = useShown(page, (state) => ({
+    notice: isSame(state.notice?.at, at) ? state.notice : undefined,
+    hasEnded: state.hasEnded,
   }));
   const place = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
@@ -35,6 +36,11 @@ export function Notice({ page, at }: { page: Page; at: Subject }) {
           <span key={line}>{line}</span>
         ))}
       </span>
+      {hasEnded && (
+        <button type="button" onClick={() => void page.login.logIn()}>
+          Log in again
+        </button>
+      )}
       <button type="button" class="quiet" aria-label="Close" onClick={close}>
         ×
       </button>

@@ -1,32 +1,17 @@
-import { BookingForm } from './booking-form.ts';
 import { draftOf, picked, startedAt } from './draft.ts';
 import type { Page } from './page-props.ts';
 import { type NetworkFacts, Unanswered } from './service.ts';
 import { focusReservation } from './sights.ts';
 import { whenChanged } from './signals.ts';
-import {
-  draftRoute,
-  formParts,
-  linkRows,
-  mayDo,
-  readForm,
-  routeParts,
-  type Selected,
-  type State,
-  timelineTerms,
-} from './state.ts';
+import { linkRows, mayDo, readForm, type State, timelineTerms } from './state.ts';
 import { remembered } from './store.ts';
 import { Timeline } from './timeline/timeline.ts';
 
 let views: ReturnType<typeof make> | undefined;
-export const flushed = () => views;
 export const oldViews = (page: Page, network: NetworkFacts) => (views ??= make(page, network));
 
 function make(page: Page, { links }: NetworkFacts) {
-  const { store, booking, service, login, begin, move } = page;
-  const routeOfDraft = remembered(routeParts, draftRoute);
-  const select = (selected: Selected | undefined): void =>
-    store.dispatch({ type: 'learnt', facts: { selected } });
+  const { store, booking, service, login, move } = page;
   const timeline = new Timeline({
     links,
     async columns(ends, window, points, signal) {
@@ -46,14 +31,7 @@ function make(page: Page, { links }: NetworkFacts) {
     },
     onResize(own, { start, end }) {
       if (!mayDo(store.state, 'update')) return;
-      booking.fill({ ...draftOf(own), start, ending: { at: end }, isDragged: true });
-    },
-  });
-  const form = new BookingForm({
-    ...{ booking, links, onUse: begin, forget: page.forget },
-    onClear() {
-      move({ type: 'cleared' });
-      select(undefined);
+      booking.fill({ ...draftOf(own), start, ending: end, isDragged: true });
     },
   });
   const own = remembered(
@@ -70,18 +48,8 @@ function make(page: Page, { links }: NetworkFacts) {
   );
   whenChanged(
     store,
-    (state) => ({
-      ...formParts(state),
-      ...{ isChecked: state.isChecked, isLeft: state.isLeft, isSending: state.isSending },
-      ...{ login: state.login, hasEnded: state.hasEnded, sent: state.sent },
-      route: routeOfDraft(state),
-    }),
-    (parts) => form.show(parts),
-  );
-  whenChanged(
-    store,
     ({ stale }) => ({ stale }),
     ({ stale }) => timeline.refresh(linkRows(store.state, stale)),
   );
-  return { timeline, form };
+  return { timeline };
 }

@@ -22,6 +22,7 @@ import { type Action, calendarOf, mayDo, openState, type State } from './state.t
 import { openStorage } from './storage.ts';
 import type { TimelineAction } from './timeline/model.ts';
 import { lengthText, ownSentence, refusalText, tagsText, wishSentence } from './words.ts';
+import { OWN_ZONE, ZONES } from './zones.ts';
 
 // When an action has returned, the page shows it: what has the focus then is there.
 options.debounceRendering = (run) => run();
@@ -35,8 +36,7 @@ options.vnode = (node) => {
 const base = new URL('.', import.meta.url);
 const lasting = openStorage('localStorage', base.pathname);
 const passing = openStorage('sessionStorage', base.pathname);
-const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-const zone = lasting.get('zone') ?? ownZone;
+const zone = ZONES.find((one) => one === lasting.get('zone')) ?? OWN_ZONE;
 const clock = createServerClock(Date.now);
 /** Milliseconds. */
 const ADDRESS_DELAY = 300;

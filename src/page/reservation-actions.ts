@@ -3,7 +3,7 @@ import { ownCommand } from '../contract/failure.ts';
 import { type Booking, madeBy } from './booking.ts';
 import { type PageContext, say, tell } from './context.ts';
 import { copy } from './copy-button.tsx';
-import { ask } from './dialogs.ts';
+import { ask } from './dialogs.tsx';
 import { draftOf, ON_THE_WAY } from './draft.ts';
 import { type OwnReservation, Refused } from './service.ts';
 import { focusForm, focusReservation, scrollToTimeline } from './sights.ts';
@@ -45,7 +45,7 @@ export function createReservationActions(context: PageContext, booking: Booking)
         context.look();
       } catch (error) {
         if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
-        booking.fill({ ...draftOf(own), ending: { at: end } });
+        booking.fill({ ...draftOf(own), ending: end });
         focusForm();
         say(context, extensionText(own, milliseconds, error.facts, calendarOf(store.state)), 'form');
       }

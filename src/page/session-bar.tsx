@@ -1,15 +1,8 @@
+import { useState } from 'preact/hooks';
 import type { Page } from './page-props.ts';
 import { useShown } from './signals.ts';
 import { experimentLabel, roleText } from './words.ts';
-
-/** The zone of the browser, UTC, and all others by their present names. */
-const zones = [
-  ...new Set([
-    Intl.DateTimeFormat().resolvedOptions().timeZone,
-    'UTC',
-    ...Intl.supportedValuesOf('timeZone'),
-  ]),
-];
+import { lastZones, presentName, ZONES } from './zones.ts';
 
 /** Who is logged in, the experiment that is worked in, and the zone of all times. */
 export function SessionBar({ page }: { page: Page }) {
@@ -18,10 +11,6 @@ export function SessionBar({ page }: { page: Page }) {
   }));
   const all = login?.experiments ?? [];
   const [role = '', allows = ''] = roleText(chosen?.role ?? '').split(/(?=: )/);
-  const setZone = (next: string): void => {
-    page.lasting.set('zone', next);
-    page.store.dispatch({ type: 'zoned', zone: next });
-  };
   return (
     <div class="session">
       {all.length > 0 && (
@@ -45,16 +34,7 @@ export function SessionBar({ page }: { page: Page }) {
       )}
       {login?.user && (
         <>
-          <span class="zone">
-            <label for="zone" class="wide">
-              Times in
-            </label>{' '}
-            <select id="zone" value={zone} onChange={(event) => setZone(event.currentTarget.value)}>
-              {zones.map((one) => (
-                <option key={one}>{one}</option>
-              ))}
-            </select>
-          </span>
+          <ZoneChoice page={page} zone={zone} />
           <span>
             <span class="wide">Logged in as </span>
             <strong>{login.user.name}</strong>
@@ -70,5 +50,56 @@ export function SessionBar({ page }: { page: Page }) {
         </button>
       )}
     </div>
+  );
+}
+
+/** The zone of all times: the browser's own, UTC and those used last; the others are found by a search. */
+function ZoneChoice({ page, zone }: { page: Page; zone: string }) {
+  const [isSearching, search] = useState(false);
+  const { lasting, store } = page;
+  const choose = (typed: string): void => {
+    const next = ZONES.find((one) => one.toLowerCase() === typed.trim().toLowerCase());
+    if (next === undefined) return;
+    search(false);
+    lasting.set('zone', next);
+    lasting.set('zones', lastZones([next, zone], lasting.get('zones')).join(' '));
+    store.dispatch({ type: 'zoned', zone: next });
+  };
+  return (
+    <span class="zone">
+      <label for="zone" class="wide">
+        Times in
+      </label>{' '}
+      {isSearching ? (
+        <>
+          <input
+            id="zone"
+            type="search"
+            list="zones"
+            placeholder="Kyiv, Kolkata…"
+            ref={(input) => input?.focus()}
+            onInput={({ currentTarget: { value } }) => choose(value)}
+            onBlur={() => search(false)}
+            onKeyDown={({ key }) => key === 'Escape' && search(false)}
+          />
+          <datalist id="zones">
+            {ZONES.map((one) => (
+              <option key={one} value={one} />
+            ))}
+          </datalist>
+        </>
+      ) : (
+        <select
+          id="zone"
+          value={presentName(zone)}
+          onChange={({ currentTarget: { value } }) => (value === '' ? search(true) : choose(value))}
+        >
+          {lastZones([zone, 'UTC'], lasting.get('zones')).map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+          <option value="">Another…</option>
+        </select>
+      )}
+    </span>
   );
 }

@@ -1,14 +1,20 @@
 import { signal } from '@preact/signals';
-import { flushed } from './old-views.ts';
 
 /** Brings the form into view from its heading on, and the focus to it. */
 export function focusForm(): void {
-  flushed()?.form.focus();
+  const heading = document.getElementById('booking-heading');
+  const form = heading?.closest('form');
+  if (!form) return;
+  form.scrollTop = 0;
+  form.scrollIntoView({ block: form.offsetHeight > innerHeight ? 'start' : 'nearest' });
+  heading?.focus({ preventScroll: true });
 }
 
 /** Leads the keyboard on, from what is picked to the form; nothing moves. */
 export function leadToForm(): void {
-  flushed()?.form.lead();
+  const enter = document.getElementById('book-this');
+  const to = enter?.checkVisibility() ? enter : document.getElementById('booking-heading');
+  to?.focus({ preventScroll: true });
 }
 
 /** The reservation that was brought into view last: the list shows it, however far down it stands. */

@@ -189,9 +189,10 @@ export function endsText({ site1, via = [], site2 }: Pick<Own, 'site1' | 'via' |
   return routeText([site1, ...via, site2]);
 }
 
-/** A reservation in a sentence's part: its name or the end of its id, route and period. */
+/** A reservation in a sentence's part: its name where it has one, route, bandwidth and period. */
 export function ownSentence(own: Own, calendar: Calendar): string {
-  return `${titleOf(own)}, ${endsText(own)}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
+  const what = `${endsText(own)}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
+  return own.name === undefined ? what : `${own.name}, ${what}`;
 }
 
 /** An instant as a field for date and time holds it, to the minute. @example '2026-11-23T09:00' */

@@ -163,7 +163,7 @@ describe('the dry run while typing', () => {
 describe('the earliest start', () => {
   test('is asked for with the length of the draft, and fills it', async () => {
     const { booking, questions, settled } = opened();
-    booking.fill({ ...DRAFT, start: NOW + 7_200_000, ending: { for: '1h' } });
+    booking.fill({ ...DRAFT, start: NOW + 7_200_000, ending: '1h' });
     const asked = booking.earliest();
     const { request } = questions[1]?.asked ?? {};
     expect(request).toMatchObject({ start: NOW + 7_200_000, duration: 3_600_000 });
@@ -289,7 +289,7 @@ describe('the request', () => {
   });
 
   test('is found in a list by what it asked for, or by its id', async () => {
-    const { form } = await unanswered({ ...DRAFT, name: 'mine', ending: { at: NOW + 3_600_000 } });
+    const { form } = await unanswered({ ...DRAFT, name: 'mine', ending: NOW + 3_600_000 });
     const { sent } = form.view;
     if (!sent) throw new Error('nothing was sent');
     const own = { ...OWN, site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: 1000, name: 'mine' };
