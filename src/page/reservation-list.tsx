@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useMemo, useRef, useState } from 'preact/hooks';
 import { Notice } from './notice.tsx';
 import type { Page } from './page-props.ts';
 import { type OpenMenu, ReservationMenu } from './reservation-menu.tsx';
@@ -39,21 +39,25 @@ export function ReservationList({ page }: { page: Page }) {
   const place = useRef<HTMLDivElement>(null);
   const popover = useRef<HTMLDivElement>(null);
   const kept = useRef<readonly Placed<OwnReservation>[]>([]);
+  const calendar = calendarOf(parts);
+  // What ended since the list was asked for is not lost.
+  const all = useMemo(
+    () => [...new Map([...(ended ?? []), ...(live ?? [])].map((one) => [one.id, one])).values()],
+    [ended, live],
+  );
+  const sorted = useMemo(() => placed(all, calendar), [all, calendar.clock, calendar.now]);
   if (!isUser || !chosen) return null;
 
-  const calendar = calendarOf(parts);
   const wanted = sought.value?.id;
-  // What ended since the list was asked for is not lost.
-  const all = [...new Map([...(ended ?? []), ...(live ?? [])].map((one) => [one.id, one])).values()];
   const { current } = place;
   // Where someone is at it, no row takes the place of another.
   const isHeld = current?.matches(':hover') || current?.contains(document.activeElement);
-  const rows = placed(hidden === undefined ? all : [], calendar, isHeld ? kept.current : []);
+  const rows = isHeld ? placed(all, calendar, kept.current) : sorted;
   kept.current = rows;
   const found = new Set(foundIn(all, filter, calendar.now));
   const isShown = ({ own }: Placed<OwnReservation>): boolean => found.has(own) || own.id === wanted;
   const isOver = ({ group }: Placed<OwnReservation>): boolean => group === 'ended';
-  const now = rows.filter((one) => !isOver(one));
+  const now = hidden === undefined ? rows.filter((one) => !isOver(one)) : [];
   const over = rows.filter((one) => isOver(one) && isShown(one));
   const isPastOpen = isPast || over.some(({ own }) => own.id === wanted);
   const matching = now.filter(isShown);

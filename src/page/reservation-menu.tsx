@@ -52,10 +52,13 @@ export function ReservationMenu({
 }) {
   useLayoutEffect(() => {
     const { current } = element;
-    if (!menu || !current) return;
+    if (!menu || !current) return undefined;
     current.showPopover();
     placeAt(current, menu.button.getBoundingClientRect());
     current.querySelector('button')?.focus({ preventScroll: true });
+    const hide = () => current.hidePopover();
+    addEventListener('resize', hide);
+    return () => removeEventListener('resize', hide);
   }, [menu]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const entries = [...(element.current?.querySelectorAll('button') ?? [])];

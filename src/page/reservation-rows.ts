@@ -34,16 +34,15 @@ export function placed<One extends Listed>(
   calendar: Calendar,
   kept: readonly Placed<One>[] = [],
 ): Placed<One>[] {
-  const keyOf = ({ own, group }: Placed<One>): number =>
-    group === 'now' ? own.end : group === 'ended' ? -own.end : own.start;
-  const sorted = list
-    .map((own) => ({ own, group: groupAt(own, calendar) }))
-    .toSorted(
-      (one, other) =>
-        GROUPS.indexOf(one.group) - GROUPS.indexOf(other.group) ||
-        keyOf(one) - keyOf(other) ||
-        (one.own.id < other.own.id ? -1 : 1),
-    );
+  const all = list.map((own) => {
+    const group = groupAt(own, calendar);
+    return { own, group, key: group === 'now' ? own.end : group === 'ended' ? -own.end : own.start };
+  });
+  const sorted = GROUPS.flatMap((group) =>
+    all
+      .filter((one) => one.group === group)
+      .toSorted((one, other) => one.key - other.key || (one.own.id < other.own.id ? -1 : 1)),
+  );
   if (kept.length === 0) return sorted;
   const known = new Map(list.map((own) => [own.id, own]));
   const rows = kept.flatMap(({ own, group }) => {

@@ -83,24 +83,32 @@ export function DotMark({ dot, label, ...props }: MarkProps<Dot> & { dot: Dot; l
   const isGroup = sites.length > 1;
   const name = dotText(dot);
   const { state, ...button } = buttonOf(dot, isGroup ? `${name}. Enlarge the map.` : name, props);
+  const names =
+    label &&
+    sites.map((site, index) => (
+      <text key={site} x={label.x + label.width / 2} y={label.y + LINE_HEIGHT * (index + 0.5)} dy=".35em">
+        {site}
+      </text>
+    ));
   return (
-    <g {...button} class={`map-site${state}${props.isPressed ? ' end' : ''}`} data-site={sites[0]}>
-      <title>{name}</title>
-      <circle class="hit" cx={cx} cy={cy} r={REACH} />
-      {label && <rect class="hit" {...reachOf(dot, label)} />}
-      <circle cx={cx} cy={cy} r={isGroup ? GROUP : DOT} />
+    <>
+      <g {...button} class={`map-site${state}${props.isPressed ? ' end' : ''}`} data-site={sites[0]}>
+        <title>{name}</title>
+        <circle class="hit" cx={cx} cy={cy} r={REACH} />
+        {label && <rect class="hit" {...reachOf(dot, label)} />}
+        <circle cx={cx} cy={cy} r={isGroup ? GROUP : DOT} />
+        {!isGroup && names}
+      </g>
       {isGroup && (
-        <text class="number" x={cx} y={cy} dy=".35em">
-          {sites.length}
-        </text>
-      )}
-      {label &&
-        sites.map((site, index) => (
-          <text key={site} x={label.x + label.width / 2} y={label.y + LINE_HEIGHT * (index + 0.5)} dy=".35em">
-            {site}
+        // Apart from the button, whose name has the same words in a sentence.
+        <g {...HIDDEN} class="map-names">
+          <text class="number" x={cx} y={cy} dy=".35em">
+            {sites.length}
           </text>
-        ))}
-    </g>
+          {names}
+        </g>
+      )}
+    </>
   );
 }
 
