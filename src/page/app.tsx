@@ -67,7 +67,7 @@ function Placed({ element }: { element: HTMLElement }) {
 /** The links and what they carry, for who is not logged in. */
 function Links({ network: { links, login } }: { network: NetworkFacts }) {
   return (
-    <section class="beside" aria-label="Links">
+    <section class="beside links" aria-label="Links">
       <p>{RESERVATION}</p>
       <p>
         {login

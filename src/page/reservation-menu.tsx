@@ -54,11 +54,11 @@ export function ReservationMenu({
     const { current } = element;
     if (!menu || !current) return undefined;
     current.showPopover();
-    placeAt(current, menu.button.getBoundingClientRect());
+    const place = () => placeAt(current, menu.button.getBoundingClientRect());
+    place();
     current.querySelector('button')?.focus({ preventScroll: true });
-    const hide = () => current.hidePopover();
-    addEventListener('resize', hide);
-    return () => removeEventListener('resize', hide);
+    addEventListener('resize', place);
+    return () => removeEventListener('resize', place);
   }, [menu]);
   const onKeyDown = (event: KeyboardEvent): void => {
     const entries = [...(element.current?.querySelectorAll('button') ?? [])];

@@ -29,7 +29,7 @@ export function NetworkMap({ page, network }: { page: Page; network: NetworkFact
   const { use, selected, route } = shown;
   const place = useRef<HTMLDivElement>(null);
   const size = useSize(place);
-  const [pointed, point] = useState<Link | Dot>();
+  const [pointed, setPointed] = useState<Link | Dot>();
   const drawn = useRef<MapLayout>(undefined);
   const zoom = useZoom(place, () => middleOf(drawn.current, route?.sites ?? [selected?.site1 ?? '']));
   const { times, zoomTo } = zoom;
@@ -37,6 +37,9 @@ export function NetworkMap({ page, network }: { page: Page; network: NetworkFact
   const layout = useMemo(() => room && layOut(sites, links, room), [sites, links, size, times]);
   drawn.current = layout;
 
+  // Where the keyboard has come to another one meanwhile, that stays.
+  const point = (target: Link | Dot, isThere: boolean): void =>
+    setPointed((before) => (isThere ? target : before === target ? undefined : before));
   const select = (next: Selected): void => {
     page.begin();
     page.pick(next, picked(page.store.state.draft, next));
@@ -48,7 +51,7 @@ export function NetworkMap({ page, network }: { page: Page; network: NetworkFact
   };
   /** Enlarges the map until the sites of a dot lie apart; the focus goes to the first of them. */
   const open = (dot: Dot, from: MapRoom): void => {
-    point(undefined);
+    setPointed(undefined);
     zoomTo(timesToOpen(sites, dot, from), undefined, () => middleOf(drawn.current, dot.sites));
     const first = [...(place.current?.querySelectorAll<SVGElement>('[data-site]') ?? [])];
     first.find((mark) => mark.dataset['site'] === dot.sites[0])?.focus({ preventScroll: true });
@@ -115,7 +118,7 @@ interface PictureProps extends Pick<State, 'selected'> {
   pointed: Link | Dot | undefined;
   hinted: Route | undefined;
   choose(target: Link | Dot): void;
-  point(target: Link | Dot | undefined): void;
+  point(target: Link | Dot, isThere: boolean): void;
 }
 
 function Picture({ layout, links, use, selected, route, pointed, hinted, choose, point }: PictureProps) {

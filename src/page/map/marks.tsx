@@ -16,14 +16,14 @@ export interface MarkProps<Target extends Link | Dot> {
   isPointed: boolean;
   /** It is clicked, or chosen by a key. */
   choose(target: Target): void;
-  /** The pointer or the keyboard is at it; at none where it is left. */
-  point(target: Target | undefined): void;
+  /** The pointer or the keyboard comes to it, or leaves it. */
+  point(target: Target, isThere: boolean): void;
 }
 
 /** The attributes that make a drawing a button, for pointers, keys and readers of the screen. */
 function buttonOf<Target extends Link | Dot>(target: Target, label: string, props: MarkProps<Target>) {
   const { isSelected, isPressed, isPointed, choose, point } = props;
-  const [enter, leave] = [() => point(target), () => point(undefined)];
+  const [enter, leave] = [() => point(target, true), () => point(target, false)];
   return {
     ...({ role: 'button', tabindex: 0, 'aria-label': label, 'aria-pressed': isPressed } as const),
     onClick: () => choose(target),
