@@ -7,6 +7,7 @@ import type { Page } from './page-props.ts';
 import type { NetworkFacts } from './service.ts';
 import { useShown } from './signals.ts';
 import { calendarOf } from './state.ts';
+import { Timeline } from './timeline/timeline.tsx';
 import { RESERVATION, Welcome } from './welcome.tsx';
 import { awayText, clockText } from './words.ts';
 
@@ -30,7 +31,7 @@ export function App({ page }: { page: Page }) {
 /** The form, the network and what is free on it; below, the reservations. */
 function Work({ page, network }: { page: Page; network: NetworkFacts }) {
   const { login } = useShown(page, (state) => ({ login: state.login }));
-  const { form, map, timeline, list } = oldViews(page, network);
+  const { form, map, list } = oldViews(page, network);
   return (
     <>
       <div class="work">
@@ -41,7 +42,7 @@ function Work({ page, network }: { page: Page; network: NetworkFacts }) {
         {login && !login.user && <Links network={network} />}
         <section class="free" aria-labelledby="free-heading" hidden={!login?.user}>
           <h2 id="free-heading">What is free</h2>
-          <Placed element={timeline.element} />
+          <Timeline page={page} network={network} />
         </section>
         <Placed element={form.entry} />
       </div>

@@ -1,33 +1,20 @@
 import { MINUTE } from '../contract/durations.ts';
 import { BookingForm } from './booking-form.ts';
-import { draftOf, picked, startedAt } from './draft.ts';
+import { picked } from './draft.ts';
 import { createMap } from './map/map.ts';
 import type { Page } from './page-props.ts';
 import { createReservationList } from './reservation-list.ts';
-import { type NetworkFacts, Unanswered } from './service.ts';
+import type { NetworkFacts } from './service.ts';
 import { whenChanged } from './signals.ts';
-import {
-  draftRoute,
-  formParts,
-  linkRows,
-  mayDo,
-  readForm,
-  routeParts,
-  type Selected,
-  type State,
-  shownRoute,
-  timelineTerms,
-  useAt,
-} from './state.ts';
+import { draftRoute, formParts, routeParts, type Selected, type State, shownRoute, useAt } from './state.ts';
 import { remembered } from './store.ts';
-import { Timeline } from './timeline/timeline.ts';
 
 let views: ReturnType<typeof make> | undefined;
 export const flushed = () => views;
 export const oldViews = (page: Page, network: NetworkFacts) => (views ??= make(page, network));
 
 function make(page: Page, { sites, links }: NetworkFacts) {
-  const { store, booking, service, login, begin, move } = page;
+  const { store, booking, begin, move } = page;
   const routeOf = remembered(routeParts, shownRoute);
   const routeOfDraft = remembered(routeParts, draftRoute);
   const select = (selected: Selected | undefined): void =>
@@ -42,28 +29,6 @@ function make(page: Page, { sites, links }: NetworkFacts) {
     onSelect(selected) {
       begin();
       page.pick(selected, picked(store.state.draft, selected));
-    },
-  });
-  const timeline = new Timeline({
-    links,
-    async columns(ends, window, points, signal) {
-      login.visit.throwIfAborted();
-      if (!store.state.login?.user) throw new Unanswered('No user is logged in.');
-      return service.columns(ends, window, points, AbortSignal.any([signal, login.visit]));
-    },
-    dispatch: move,
-    onStart(link, start) {
-      const { period } = readForm(store.state);
-      page.pick(link, startedAt(store.state.draft, link, start, period));
-    },
-    onPick: (link, period) => page.pick(link, picked(store.state.draft, link, period)),
-    onOwn({ id }) {
-      store.dispatch({ type: 'learnt', facts: { marked: id } });
-      list.focus(id);
-    },
-    onResize(own, { start, end }) {
-      if (!mayDo(store.state, 'update')) return;
-      booking.fill({ ...draftOf(own), start, ending: { at: end }, isDragged: true });
     },
   });
   const form = new BookingForm({
@@ -81,18 +46,6 @@ function make(page: Page, { sites, links }: NetworkFacts) {
     store,
     (state) => ({ use: use(state), selected: state.selected, route: routeOf(state) }),
     map.show,
-  );
-  const own = remembered(
-    ({ ended, live }: State) => ({ ended, live }),
-    ({ ended = [], live = [] }) => [...ended, ...live],
-  );
-  whenChanged(
-    store,
-    (state) => ({
-      ...timelineTerms(state),
-      ...{ state: state.timeline, zone: state.zone, own: own(state), marked: state.marked },
-    }),
-    (parts) => timeline.show(parts),
   );
   whenChanged(
     store,
@@ -114,10 +67,5 @@ function make(page: Page, { sites, links }: NetworkFacts) {
     }),
     (parts) => form.show(parts),
   );
-  whenChanged(
-    store,
-    ({ stale }) => ({ stale }),
-    ({ stale }) => timeline.refresh(linkRows(store.state, stale)),
-  );
-  return { map, timeline, form, list };
+  return { map, form, list };
 }

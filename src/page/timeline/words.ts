@@ -1,23 +1,12 @@
 import { formatBandwidth } from '../../contract/amounts.ts';
-import { DAY } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
 import type { Times } from '../../contract/said.ts';
-import {
-  type Calendar,
-  dateText,
-  endText,
-  instantText,
-  type Step,
-  weekdayName,
-  yearOf,
-} from '../../words/civil-time.ts';
+import { type Calendar, endText, instantText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/links.ts';
 import type { Column, Link, Own } from '../service.ts';
-
-/** `Mon 23 Nov`, of a civil time. */
-function dayText(civil: number): string {
-  return `${weekdayName(civil)} ${dateText(civil)}`;
-}
+import type { Mark } from './model.ts';
+import { freeIn } from './use.ts';
+import type { View } from './view.ts';
 
 /** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
 export function periodText({ start, end }: Period, calendar: Calendar): string {
@@ -30,26 +19,6 @@ export function timesIn(calendar: Calendar): Times {
     instant: (at) => instantText(at, calendar),
     ends: (start, end) => [instantText(start, calendar), endText(start, end, calendar)],
   };
-}
-
-/**
- * A window's time as a title: `Sun 22 Nov 2026`, `Sun 22 Nov to Sat 28 Nov 2026` where it consists of whole days, and
- * with times where not.
- */
-export function windowText({ start, end }: Period, calendar: Calendar): string {
-  const [from, to] = [calendar.clock.civil(start), calendar.clock.civil(end)];
-  if (from % DAY !== 0 || to % DAY !== 0) return periodText({ start, end }, calendar);
-  const last = to - DAY;
-  const year = (civil: number): string => ` ${yearOf(civil)}`;
-  if (from === last) return dayText(from) + year(from);
-  return `${dayText(from)}${yearOf(from) === yearOf(last) ? '' : year(from)} to ${dayText(last)}${year(last)}`;
-}
-
-/** `15 minutes`, `hours`, `days`: what times are rounded to. */
-export function stepText({ unit, count }: Step): string {
-  const isHours = unit === 'minute' && count % 60 === 0;
-  const times = isHours ? count / 60 : count;
-  return `${times === 1 ? '' : `${times} `}${isHours ? 'hour' : unit}s`;
 }
 
 /** `6 of 10 Gbps`; both units where they differ. */
@@ -66,13 +35,11 @@ export function vlansText(vlans: number): string {
   return `${vlans} ${vlans === 1 ? 'VLAN' : 'VLANs'}`;
 }
 
-/** The free part of a link in some period; see {@link Column}. */
-type Free = Pick<Column, 'free' | 'freeMax' | 'vlans'>;
-
 /** The free part of a link, in words: `6 of 10 Gbps free throughout, up to 8 Gbps for part of it, 996 VLANs`. */
-export function freeText({ free, freeMax, vlans }: Free, link: Link): string {
+export function freeText({ free, freeMax, vlans }: Omit<Column, keyof Period>, link: Link): string {
   const best = freeMax > free ? `, up to ${formatBandwidth(freeMax)} for part of it` : '';
-  return `${shareText(free, link.bandwidth)} free throughout${best}, ${vlansText(vlans)}`;
+  const tags = vlans === 0 ? 'no VLAN left' : vlansText(vlans);
+  return `${shareText(free, link.bandwidth)} free throughout${best}, ${tags}`;
 }
 
 /** My reservation in words: its name, or the end of its id, and its bandwidth. */
@@ -95,49 +62,52 @@ export function mostOf(own: readonly Own[], from: number): number {
   return most;
 }
 
-/**
- * A period of a link in a sentence, as the live region says it.
- *
- * @param facts undefined where the service was not asked yet; `over` where nothing can be booked any more
- * @example 'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.'
- */
-export function periodSentence(
-  link: Link,
-  period: Period,
-  { facts, own, calendar }: { facts: Free | 'over' | undefined; own: readonly Own[]; calendar: Calendar },
-): string {
-  const free =
-    facts === undefined ? 'not loaded yet' : facts === 'over' ? 'this time is over' : freeText(facts, link);
-  const [first, ...others] = own;
-  const most = formatBandwidth(mostOf(own, period.start));
-  // Of many the names would be more than a line can hold.
-  const mine =
-    first === undefined
-      ? ''
-      : others.length === 0
-        ? `; yours: ${ownText(first)}`
-        : `; ${own.length} of yours, ${most} at most`;
-  return `${linkName(link)}, ${periodText(period, calendar)}: ${free}${mine}.`;
+/** A period of a row in words: when it is, what is free, and my reservations in it. */
+export function factsAt(view: FactsView, mark: Mark, link: Link) {
+  const { now, columns } = view;
+  const free = freeIn(columns.get(link) ?? [], mark, now);
+  const isOver = mark.end <= now;
+  return {
+    when: periodText(mark, view),
+    facts: isOver ? 'this time is over' : free ? freeText(free, link) : 'not loaded yet',
+    own: (view.own[mark.row] ?? []).filter(({ start, end }) => start < mark.end && end > mark.start),
+  };
 }
 
-/** The use of a pointer and of a finger: for users who may pick, and for those who may only look. */
-export const HINTS = {
-  pointer: {
-    pick: 'Click on a row for when it starts, or drag over it for all of the time. Drag the dates to move; Ctrl and the wheel zoom.',
-    look: 'Point at a row, or drag over it, to see what is free. Drag the dates to move; Ctrl and the wheel zoom.',
-  },
-  touch: {
-    pick: 'Tap a row for when it starts, or rest your finger there and drag. Two fingers zoom.',
-    look: 'Tap a row to see what is free, or rest your finger there and drag. Two fingers zoom.',
-  },
-} as const;
+/** The parts of a view about which something is said. */
+type FactsView = Pick<View, 'clock' | 'now' | 'columns' | 'own'>;
 
-const KEYS =
-  'Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now';
-const SHORT_KEYS = 'Arrows move, + and − zoom, Shift+arrows lengthen';
+/**
+ * A period of a row in a sentence, as the live region says it.
+ *
+ * @example 'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.'
+ */
+export function periodSentence(view: FactsView, mark: Mark, link: Link): string {
+  const { when, facts, own } = factsAt(view, mark, link);
+  const [first, ...others] = own;
+  // Of many the names would be more than a line can hold.
+  const several = `; ${own.length} of yours, ${formatBandwidth(mostOf(own, mark.start))} at most`;
+  const mine = first === undefined ? '' : others.length === 0 ? `; yours: ${ownText(first)}` : several;
+  return `${linkName(link)}, ${when}: ${facts}${mine}.`;
+}
 
-/** The use of keys: as screen readers say it, and as it is seen while the drawing has the focus. */
-export function keysText(mayPick: boolean): { spoken: string; short: string } {
+/** How the drawing is used: by a user who may book, and by one who may only look. */
+export function hintText(mayPick: boolean, isTouch: boolean): string {
+  if (isTouch) return mayPick ? TOUCH.pick : TOUCH.look;
+  return `${mayPick ? POINTER.pick : POINTER.look} Drag the dates to move; Ctrl and the wheel zoom.`;
+}
+
+const TOUCH = {
+  pick: 'Tap a row for the start, or rest your finger there and drag. Two fingers zoom.',
+  look: 'Tap a row to see what is free. Two fingers zoom.',
+};
+const POINTER = {
+  pick: 'Click a row for the start, or drag over it for all of the time.',
+  look: 'Point at a row, or drag over it, to see what is free.',
+};
+
+/** How the keys are used. */
+export function keysText(mayPick: boolean): string {
   const enter = mayPick ? 'Enter picks' : 'Enter says again what is free';
-  return { spoken: `${KEYS}; ${enter}.`, short: `${SHORT_KEYS}, ${enter}.` };
+  return `Arrow keys move in time and between links, with Shift left and right change the length; plus and minus zoom; Page Up and Page Down turn pages; Home goes to now; ${enter}.`;
 }
