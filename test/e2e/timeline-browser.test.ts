@@ -202,7 +202,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
 
   test('who may not book is told what is free, and is not invited to book', async () => {
     const { page, card, at } = await open('viewer');
-    await page.getByText(/^Point at a row, or drag over it, to see what is free\./).waitFor();
+    await page.getByText(/^Click a row, or drag over it/).waitFor();
     await page.mouse.move(...(await at(105)));
     await page.mouse.down();
     await page.mouse.move(...(await at(114)), { steps: 2 });

@@ -1,19 +1,18 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatBandwidth } from '../../contract/amounts.ts';
 import { linkName } from '../../words/links.ts';
+import { factsAt } from './facts.ts';
 import { followDates, followKey, followRows, type Pointed } from './follow.ts';
 import { AXIS } from './layout.ts';
 import { axisOf, type Paper, paintAxis, paintRows } from './paint.ts';
 import { linkOf, type View } from './view.ts';
 import { placeOf } from './windows.ts';
-import { factsAt, keysText, ownText } from './words.ts';
+import { keysText, mineTexts } from './words.ts';
 
 /** On a narrower screen labels are above the rows, and the rows of the chosen route alone are shown. */
 const PHONE = '(max-width: 639px)';
 /** How many rows are drawn together, and as many above and below the screen too. */
 const ROWS = 10;
-/** How many of my reservations a card names. */
-const MOST_NAMED = 4;
 
 /** The part of a view that depends on the screen. */
 export type Place = Pick<View, 'width' | 'first' | 'last'>;
@@ -113,8 +112,8 @@ function Label({ view, row }: { view: View; row: number }) {
           .split('\n')
           .map((site) => (
             <span class="site" key={site}>
-              <span>{site.slice(0, -6)}</span>
-              {site.slice(-6)}
+              <span>{site.slice(0, -9)}</span>
+              {site.slice(-9)}
             </span>
           ))}
       </span>
@@ -145,14 +144,12 @@ function Card({
   };
   const { x, y } = pointed?.at ?? below;
   const side = x > width / 2 ? { right: `${width - x + 14}px` } : { left: `${Math.max(0, x) + 14}px` };
-  const named = mine.slice(0, MOST_NAMED).map(ownText);
-  const more = mine.length > MOST_NAMED ? [`and ${mine.length - MOST_NAMED} more of yours`] : [];
   return (
     <div class="timeline-card" aria-hidden="true" style={{ ...side, top: `${y + 14}px` }}>
       <strong>{when}</strong>
       <span>{linkName(link)}</span>
       <span>{facts}</span>
-      {[...named, ...more].map((text) => (
+      {mineTexts(mine).map((text) => (
         <span class="mine" key={text}>
           {text}
         </span>

@@ -73,7 +73,8 @@ export function followRows(
     selectsAt: (at) => aimAt(get(), at) !== undefined,
     onHover(at) {
       const aim = at && aimAt(get(), at);
-      rows.dataset['grip'] = (mayChange() && aim?.grip) || (aim?.block ? 'open' : '');
+      const grip = mayChange() ? aim?.grip : undefined;
+      rows.style.cursor = grip && grip !== 'all' ? 'ew-resize' : aim?.block ? 'pointer' : '';
       if (!at || !aim) return point(undefined);
       const { row, instant, block: { own } = { own: [] } } = aim;
       const column = columnsOf(get(), row).find(({ start, end }) => start <= instant && instant < end);

@@ -154,29 +154,28 @@ function turnedTo(
   action: Extract<TimelineAction, { type: 'unit' | 'turn' | 'now' | 'zoom' }>,
   { now, clock }: TimelineTerms,
 ): TimelineState {
-  const from = state.window;
+  const { window: from, unit } = state;
   const isNowShown = from.start <= now && now < from.end;
   const middle = (from.start + from.end) / 2;
-  const length = from.end - from.start;
-  const to = (window: Period, unit: Unit | undefined, isToday = false): TimelineState => ({
-    ...{ ...state, window: clampWindow(window, now), unit, isToday },
+  const to = (window: Period, as: Unit | undefined, isToday = false): TimelineState => ({
+    ...{ ...state, window: clampWindow(window, now), unit: as, isToday },
   });
   switch (action.type) {
     case 'unit': {
-      const { unit } = action;
-      if (isNowShown) return to(windowFromNow(unit, now, clock), unit, true);
-      return to(unitWindow(unit, unit === 'year' ? from.start : middle, clock), unit);
+      if (isNowShown) return to(windowFromNow(action.unit, now, clock), action.unit, true);
+      return to(unitWindow(action.unit, action.unit === 'year' ? from.start : middle, clock), action.unit);
     }
     case 'turn':
-      return to(turnedPage(from, action.times, clock, state.unit), state.unit);
+      return to(turnedPage(from, action.times, clock, unit), unit);
     case 'now': {
-      const around = { start: now - length / 10, end: now + 0.9 * length };
-      return to(state.unit ? windowFromNow(state.unit, now, clock) : around, state.unit, true);
+      const share = (now - from.start) / (from.end - from.start) - 0.1;
+      return to(unit ? windowFromNow(unit, now, clock) : panWindow(from, share), unit, true);
     }
-    case 'zoom': {
-      const at = action.at ?? (isNowShown && action.factor < 1 ? now : middle);
-      return to(zoomWindow(from, action.factor, at), undefined);
-    }
+    case 'zoom':
+      return to(
+        zoomWindow(from, action.factor, action.at ?? (isNowShown && action.factor < 1 ? now : middle)),
+        undefined,
+      );
   }
 }
 

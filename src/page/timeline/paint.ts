@@ -19,7 +19,7 @@ const FONT = '12px system-ui, sans-serif';
 const SPAN_FONT = '600 12px system-ui, sans-serif';
 const BLOCK_FONT = '600 9px system-ui, sans-serif';
 /** From this width on a block has its name, in pixels. */
-const NAMED = 20;
+const NAMED = 26;
 
 type Rectangle = [x: number, y: number, width: number, height: number];
 
@@ -48,10 +48,10 @@ export function paintAxis(paper: Paper, { state, width }: View, axis: TwoLineAxi
   context.textBaseline = 'alphabetic';
   context.fillStyle = colour('span');
   for (const { start } of axis.spans) if (start >= window.start) context.fillRect(x(start), 2, 1, height - 2);
-  context.fillStyle = colour('text');
+  context.fillStyle = colour('full');
   context.font = SPAN_FONT;
   for (const { start, label } of axis.spans) context.fillText(label, Math.max(0, x(start)) + 3, 14);
-  context.fillStyle = colour('soft');
+  context.fillStyle = colour('full');
   context.font = FONT;
   for (const { at, label } of axis.ticks) context.fillText(label, x(at) + 3, height - 7);
 }
@@ -134,7 +134,7 @@ function paintBlock({ context, colour }: Paper, { view, x, y }: At, { own, lane,
   const top = y + lane * LANE;
   // A rim parts it from what lies behind it; around the one that is looked at it is strong.
   const isMarked = own.some(({ id }) => id === view.marked);
-  context.fillStyle = colour(isMarked ? 'text' : 'free');
+  context.fillStyle = colour(isMarked ? 'full' : 'free');
   context.fillRect(left - 1, top - (isMarked ? 1 : 0), wide + 1, LANE + (isMarked ? 1 : 0));
   context.fillStyle = colour(isNumber ? 'free' : 'mine');
   context.fillRect(left, top, wide - 1, LANE - 1);
@@ -153,8 +153,8 @@ function paintBlock({ context, colour }: Paper, { view, x, y }: At, { own, lane,
 
 /** Frames a period: the draft, or with a dashed line the keyboard's cursor. */
 function paintMark({ context, colour }: Paper, rectangle: Rectangle, isCursor: boolean): void {
-  context.strokeStyle = colour('text');
-  context.fillStyle = colour('text');
+  context.strokeStyle = colour('full');
+  context.fillStyle = colour('full');
   context.lineWidth = 2;
   context.setLineDash(isCursor ? [4, 2] : []);
   context.strokeRect(...rectangle);

@@ -1,7 +1,6 @@
 import { MINUTE } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
 import { ceilToStep, floorToStep, lengthOfStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
-import type { Column } from '../service.ts';
 
 /** The facts that a picked period depends on. Times in milliseconds. */
 export interface PickContext {
@@ -31,11 +30,6 @@ export function draggedPeriod(
   const start = nearestStep(Math.min(one, other), step, clock);
   const end = nearestStep(Math.max(one, other), step, clock);
   return bookable({ start, end: Math.max(end, ceilToStep(start + 1, step, clock)) }, now);
-}
-
-/** Whether anything can be booked throughout a column. */
-export function isFree({ free, vlans }: Pick<Column, 'free' | 'vlans'>): boolean {
-  return free > 0 && vlans > 0;
 }
 
 /** The part of a block by which it is dragged: an end, or all of it. */

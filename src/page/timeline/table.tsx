@@ -1,11 +1,9 @@
 import { formatBandwidth } from '../../contract/amounts.ts';
 import { instantText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/links.ts';
-import type { Own } from '../service.ts';
 import { pickMark } from './follow.ts';
-import { isFree } from './pick.ts';
 import { columnsOf, linkOf, type View } from './view.ts';
-import { mostOf, ownText, periodText } from './words.ts';
+import { mineTexts, periodText } from './words.ts';
 
 const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
 
@@ -57,7 +55,7 @@ function LinkLines({ view, row, span }: { view: View; row: number; span: number 
         const { start, end, free, freeMax, vlans } = line;
         const own = (view.own[row] ?? []).filter((one) => one.start < end && one.end > start);
         const [from, to] = [instantText(start, view), instantText(end, view)];
-        const isBookable = isFree(line) && end > view.now;
+        const isBookable = free > 0 && vlans > 0 && end > view.now;
         const label = `Pick ${linkName(link)}, ${from} to ${to}`;
         const pick = () => pickMark(view, { row, start, end });
         return (
@@ -74,21 +72,10 @@ function LinkLines({ view, row, span }: { view: View; row: number; span: number 
             <td>{formatBandwidth(free)}</td>
             <td>{formatBandwidth(freeMax)}</td>
             <td>{vlans}</td>
-            <td>{ownCell(own, start)}</td>
+            <td>{mineTexts(own).join(', ')}</td>
           </tr>
         );
       })}
     </tbody>
-  );
-}
-
-/** One of my reservations by its name, several as a number that opens. */
-function ownCell(own: readonly Own[], start: number) {
-  if (own.length < 2) return own.map(ownText);
-  return (
-    <details>
-      <summary>{`${own.length}, ${formatBandwidth(mostOf(own, start))}`}</summary>
-      {own.map(ownText).join('; ')}
-    </details>
   );
 }

@@ -6,13 +6,14 @@ import { type State, timelineTerms } from '../state.ts';
 import { remembered } from '../store.ts';
 import { ownByRow } from './blocks.ts';
 import { Drawing, type Place } from './drawing.tsx';
+import { periodSentence } from './facts.ts';
 import { layoutFor } from './layout.ts';
 import { rowsOf } from './model.ts';
 import { TimelineTable } from './table.tsx';
 import { Toolbar } from './toolbar.tsx';
 import { createUse } from './use.ts';
 import { linkOf, type View } from './view.ts';
-import { hintText, periodSentence, periodText } from './words.ts';
+import { hintText, periodText } from './words.ts';
 
 /** Milliseconds. */
 const LOAD_DELAY = 60;
@@ -85,7 +86,7 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
       ) : (
         <>
           <Drawing {...{ view, isLoading, setPlace }} />
-          <p class="timeline-hint">{hintText(mayPick, matchMedia('(pointer: coarse)').matches)}</p>
+          <p class="soft">{hintText(mayPick)}</p>
           <Legend />
         </>
       )}
@@ -129,7 +130,7 @@ function Legend() {
     <ul class="timeline-legend" aria-hidden="true">
       {Object.entries(texts).map(([name, text]) => (
         <li key={name}>
-          <i class={name} />
+          <i data-name={name} style={{ background: name === 'none' ? '' : `var(--timeline-${name})` }} />
           {text}
         </li>
       ))}

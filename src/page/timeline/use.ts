@@ -50,14 +50,6 @@ export interface Question extends Period {
   points: number;
 }
 
-/** The instant from which the use of links is asked for. */
-function askedFrom(now: number, step: Step, clock: ZoneClock): number {
-  const hour = Math.ceil((now - ASKED_BACK) / HOUR) * HOUR;
-  return step.unit === 'day'
-    ? Math.max(hour, floorToStep(now, { unit: 'day', count: 1 }, clock))
-    : ceilToStep(now - ASKED_BACK, step, clock);
-}
-
 /** The question for a window: half of its length on each side too. The same for as long as that covers the window; undefined where all of it is over. */
 export function questionFor(
   { window, width, clock }: Pick<Looked, 'window' | 'width' | 'clock'>,
@@ -67,7 +59,7 @@ export function questionFor(
   const { start, end } = window;
   const step =
     STEPS.find((one) => (lengthOf(one) * Math.min(width, WIDEST)) / (end - start) >= LEAST_PIXELS) ?? LONGEST;
-  const known = askedFrom(now, step, clock);
+  const known = Math.min(ceilToStep(now - ASKED_BACK, step, clock), Math.floor(now / HOUR) * HOUR);
   const needed = Math.max(start, known);
   if (needed >= end) return undefined;
   const isCovered =

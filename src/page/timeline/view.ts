@@ -5,7 +5,7 @@ import type { Column, Link, Own } from '../service.ts';
 import { type Block, blocksOf } from './blocks.ts';
 import { LANE, LANES, type Layout } from './layout.ts';
 import type { Mark, TimelineState, TimelineTerms } from './model.ts';
-import { draggedPeriod, type Grip, gripAt, grippedPeriod, nearestStep } from './pick.ts';
+import { draggedPeriod, gripAt, grippedPeriod, nearestStep } from './pick.ts';
 import { instantAt, placeOf, snapStep } from './windows.ts';
 
 /** All that the drawing and the table show. */
@@ -51,16 +51,8 @@ export type Sight = Pick<View, 'rows' | 'own' | 'width' | 'layout' | 'clock' | '
   state: Pick<TimelineState, 'window'>;
 };
 
-/** What lies at a point: a row, an instant, and one of my reservations with the grip there. */
-export interface Aim {
-  row: number;
-  instant: number;
-  block?: Block;
-  grip?: Grip;
-}
-
-/** See {@link Aim}; undefined above the first row and below the last. */
-export function aimAt(sight: Sight, { x, y }: Point): Aim | undefined {
+/** What lies at a point: a row, an instant, and one of my reservations with the grip there; undefined beside the rows. */
+export function aimAt(sight: Sight, { x, y }: Point) {
   const { state, width, layout, rows, now } = sight;
   const row = rows[Math.floor(y / layout.row)];
   if (row === undefined) return undefined;

@@ -2,11 +2,7 @@ import { formatBandwidth } from '../../contract/amounts.ts';
 import type { Period } from '../../contract/instants.ts';
 import type { Times } from '../../contract/said.ts';
 import { type Calendar, endText, instantText } from '../../words/civil-time.ts';
-import { linkName } from '../../words/links.ts';
 import type { Column, Link, Own } from '../service.ts';
-import type { Mark } from './model.ts';
-import { freeIn } from './use.ts';
-import type { View } from './view.ts';
 
 /** A period in words: `Mon 23 Nov 09:00 to 17:00`, or with both days. */
 export function periodText({ start, end }: Period, calendar: Calendar): string {
@@ -43,68 +39,27 @@ export function freeText({ free, freeMax, vlans }: Omit<Column, keyof Period>, l
 }
 
 /** My reservation in words: its name, or the end of its id, and its bandwidth. */
-export function ownText({ id, name, bandwidth }: Own): string {
+function ownText({ id, name, bandwidth }: Own): string {
   return `${name ?? `…${id.slice(-6)}`} with ${formatBandwidth(bandwidth)}`;
 }
 
-/** The most Mbps that my reservations have at the same time, from an instant on. */
-export function mostOf(own: readonly Own[], from: number): number {
-  const steps = own.flatMap(({ start, end, bandwidth }) => [
-    { at: Math.max(start, from), by: bandwidth },
-    { at: end, by: -bandwidth },
-  ]);
-  let [most, sum] = [0, 0];
-  // What ends makes room for what begins at that time.
-  for (const { by } of steps.toSorted((one, other) => one.at - other.at || one.by - other.by)) {
-    sum += by;
-    most = Math.max(most, sum);
-  }
-  return most;
-}
+/** How many of my reservations are named. */
+const MOST_NAMED = 4;
 
-/** A period of a row in words: when it is, what is free, and my reservations in it. */
-export function factsAt(view: FactsView, mark: Mark, link: Link) {
-  const { now, columns } = view;
-  const free = freeIn(columns.get(link) ?? [], mark, now);
-  const isOver = mark.end <= now;
-  return {
-    when: periodText(mark, view),
-    facts: isOver ? 'this time is over' : free ? freeText(free, link) : 'not loaded yet',
-    own: (view.own[mark.row] ?? []).filter(({ start, end }) => start < mark.end && end > mark.start),
-  };
-}
-
-/** The parts of a view about which something is said. */
-type FactsView = Pick<View, 'clock' | 'now' | 'columns' | 'own'>;
-
-/**
- * A period of a row in a sentence, as the live region says it.
- *
- * @example 'be-gent1 – pl-poznan1, Mon 23 Nov 09:00 to 17:00: 6 of 10 Gbps free throughout, 996 VLANs.'
- */
-export function periodSentence(view: FactsView, mark: Mark, link: Link): string {
-  const { when, facts, own } = factsAt(view, mark, link);
-  const [first, ...others] = own;
-  // Of many the names would be more than a line can hold.
-  const several = `; ${own.length} of yours, ${formatBandwidth(mostOf(own, mark.start))} at most`;
-  const mine = first === undefined ? '' : others.length === 0 ? `; yours: ${ownText(first)}` : several;
-  return `${linkName(link)}, ${when}: ${facts}${mine}.`;
+/** My reservations in words, of many the first ones. */
+export function mineTexts(own: readonly Own[]): string[] {
+  const more = own.length > MOST_NAMED ? [`and ${own.length - MOST_NAMED} more of yours`] : [];
+  return [...own.slice(0, MOST_NAMED).map(ownText), ...more];
 }
 
 /** How the drawing is used: by a user who may book, and by one who may only look. */
-export function hintText(mayPick: boolean, isTouch: boolean): string {
-  if (isTouch) return mayPick ? TOUCH.pick : TOUCH.look;
-  return `${mayPick ? POINTER.pick : POINTER.look} Drag the dates to move; Ctrl and the wheel zoom.`;
+export function hintText(mayPick: boolean): string {
+  const drag = 'drag over it (a finger rests first)';
+  const first = mayPick
+    ? `Click a row for the start, or ${drag} for all of the time`
+    : `Click a row, or ${drag}, to see what is free`;
+  return `${first}. Drag the dates to move; Ctrl and the wheel, or two fingers, zoom.`;
 }
-
-const TOUCH = {
-  pick: 'Tap a row for the start, or rest your finger there and drag. Two fingers zoom.',
-  look: 'Tap a row to see what is free. Two fingers zoom.',
-};
-const POINTER = {
-  pick: 'Click a row for the start, or drag over it for all of the time.',
-  look: 'Point at a row, or drag over it, to see what is free.',
-};
 
 /** How the keys are used. */
 export function keysText(mayPick: boolean): string {

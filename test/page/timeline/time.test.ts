@@ -2,7 +2,8 @@ import { expect, it } from 'vitest';
 import { MINUTE } from '../../../src/contract/durations.ts';
 import type { Period } from '../../../src/contract/instants.ts';
 import type { Column, Own } from '../../../src/page/service.ts';
-import { freeText, mostOf, periodSentence, periodText } from '../../../src/page/timeline/words.ts';
+import { periodSentence } from '../../../src/page/timeline/facts.ts';
+import { freeText, periodText } from '../../../src/page/timeline/words.ts';
 import { createClock } from '../../../src/words/civil-time.ts';
 
 const brussels = createClock('Europe/Brussels');
@@ -34,15 +35,14 @@ it('say a period of a link as a person would', () => {
   expect(sentence({ start: NOW - 2, end: NOW - 1 }, [])).toContain(': this time is over.');
 });
 
-it('say of several reservations how many they are, and the most that they have at the same time', () => {
-  const ends = { site1: 'be-gent1', site2: 'pl-poznan1' };
-  const own = (start: number, end: number, bandwidth: number) => ({
-    ...{ ...ends, id: `con_x_${start}`, bandwidth, start: NOW + start, end: NOW + end },
-  });
-  const some = [own(0, 10, 1000), own(10, 20, 1400), own(15, 40, 300), own(-5, 2, 600)];
-  expect([mostOf(some, NOW), mostOf(some, NOW + 3), mostOf([], NOW)]).toEqual([1700, 1700, 0]);
-  const period = { start: NOW, end: NOW + 30 };
-  expect(sentence(period, some)).toMatch(/: not loaded yet; 4 of yours, 1\.7 Gbps at most\.$/);
+it('name some of several reservations', () => {
+  const ends = { site1: 'be-gent1', site2: 'pl-poznan1', bandwidth: 1000 };
+  const some = Array.from({ length: 6 }, (_, at) => ({
+    ...{ ...ends, id: `con_x_${at}`, name: `run-${at}`, start: NOW, end: NOW + 30 },
+  }));
+  expect(sentence({ start: NOW, end: NOW + 30 }, some)).toMatch(
+    /: not loaded yet; yours: run-0 with 1 Gbps, .*, run-3 with 1 Gbps, and 2 more of yours\.$/,
+  );
 });
 
 it('say what is free with its units', () => {
