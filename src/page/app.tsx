@@ -5,12 +5,12 @@ import { clockOf, instantText } from '../words/civil-time.ts';
 import { BookingForm, BookThis } from './booking-form.tsx';
 import { NetworkMap } from './map/map.tsx';
 import { Notice, SpokenNotice } from './notice.tsx';
-import { oldViews } from './old-views.ts';
 import type { Page } from './page-props.ts';
 import { ReservationList } from './reservation-list.tsx';
 import type { NetworkFacts } from './service.ts';
 import { useShown } from './signals.ts';
 import { calendarOf } from './state.ts';
+import { Timeline } from './timeline/timeline.tsx';
 import { RESERVATION, Welcome } from './welcome.tsx';
 import { awayText, clockText } from './words.ts';
 
@@ -34,7 +34,6 @@ export function App({ page }: { page: Page }) {
 /** The form, the network and what is free on it; below, the reservations. */
 function Work({ page, network }: { page: Page; network: NetworkFacts }) {
   const { login } = useShown(page, (state) => ({ login: state.login }));
-  const { timeline } = oldViews(page, network);
   const [isMapOpen, openMap] = useState(false);
   return (
     <>
@@ -51,17 +50,13 @@ function Work({ page, network }: { page: Page; network: NetworkFacts }) {
           <h2 id="free-heading" class="spoken">
             What is free
           </h2>
-          <Placed element={timeline.element} />
+          <Timeline page={page} network={network} />
         </section>
         <BookThis page={page} />
       </div>
       <ReservationList page={page} />
     </>
   );
-}
-
-function Placed({ element }: { element: HTMLElement }) {
-  return <div style={{ display: 'contents' }} ref={(place) => place?.append(element)} />;
 }
 
 /** The links and what they carry, for who is not logged in. */

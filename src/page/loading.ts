@@ -93,8 +93,11 @@ export function createLoading(
     askForNews: () =>
       asUser(async () => {
         await loadReservations();
-        const { login: known, network } = store.state;
-        if (known?.user) refresh((await loadUse()) ? (network?.links ?? []) : []);
+        const { login: known, network, use: before } = store.state;
+        if (!known?.user) return;
+        // At first nothing is shown that could have changed.
+        const isChanged = (await loadUse()) && before.length > 0;
+        refresh(isChanged ? (network?.links ?? []) : []);
       }),
     tell: (told) =>
       asUser(async () => {

@@ -1,7 +1,6 @@
 import { options, render } from 'preact';
-import { DAY, HOUR, MINUTE } from '../contract/durations.ts';
+import { HOUR, MINUTE } from '../contract/durations.ts';
 import { escapeText } from '../contract/visible-text.ts';
-import { clockOf } from '../words/civil-time.ts';
 import { readView, viewOf, withView } from './address.ts';
 import { App } from './app.tsx';
 import { createBooking, keptForm, readKeptForm } from './booking.ts';
@@ -210,8 +209,8 @@ whenChanged(
 );
 whenChanged(
   store,
-  ({ now: time, zone: shown }) => ({ day: Math.floor(clockOf(shown).civil(time) / DAY) }),
-  () => move({ type: 'dawned' }),
+  ({ now: time }) => ({ quarter: Math.floor(time / (15 * MINUTE)) }),
+  () => move({ type: 'elapsed' }),
 );
 whenChanged(
   store,

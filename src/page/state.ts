@@ -356,13 +356,15 @@ const pairIn = remembered(
   ({ links = [], ...ends }) => pairOf(links, ends),
 );
 
+const NONE: readonly Link[] = [];
+
 /** The facts of the page that the timeline needs; the same ones for as long as the state says the same of them. */
 export function timelineTerms(state: State): TimelineTerms {
   return {
     ...calendarOf(state),
     pair: pairIn(state),
     selectedRows: rowsIn(state),
-    links: state.network?.links.length ?? 0,
+    links: state.network?.links ?? NONE,
     mark: markIn(state),
     mayPick: mayDo(state, 'create'),
   };
