@@ -39,19 +39,21 @@ function Work({ page, network }: { page: Page; network: NetworkFacts }) {
     <>
       <div class="work">
         <BookingForm page={page} network={network} />
-        <section class={`network-map${isMapOpen ? ' open' : ''}`} aria-label="Map">
-          <button type="button" class="quiet" aria-expanded={isMapOpen} onClick={() => openMap(!isMapOpen)}>
-            Map
-          </button>
-          <NetworkMap page={page} network={network} />
-        </section>
+        <div class="seen">
+          <section class={`network-map${isMapOpen ? ' open' : ''}`} aria-label="Map">
+            <button type="button" class="quiet" aria-expanded={isMapOpen} onClick={() => openMap(!isMapOpen)}>
+              Map
+            </button>
+            <NetworkMap page={page} network={network} />
+          </section>
+          <section class="free" aria-labelledby="free-heading" hidden={!login?.user}>
+            <h2 id="free-heading" class="spoken">
+              What is free
+            </h2>
+            <Timeline page={page} network={network} />
+          </section>
+        </div>
         {login && !login.user && <Links network={network} />}
-        <section class="free" aria-labelledby="free-heading" hidden={!login?.user}>
-          <h2 id="free-heading" class="spoken">
-            What is free
-          </h2>
-          <Timeline page={page} network={network} />
-        </section>
         <BookThis page={page} />
       </div>
       <ReservationList page={page} />
