@@ -137,7 +137,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     const answer = page.waitForResponse(/links\/use.*&link=/);
     await page.reload();
     await answer;
-    await page.locator('.timeline-drawing[aria-busy=false]').waitFor();
+    await page.locator('.timeline-drawing:not(.loading)').waitFor();
     // 2 links, in one request; the map asks for all.
     expect(asked.filter((path) => path.includes('links/'))).toHaveLength(2);
     expect(asked.filter((path) => path.includes('/api/')).length).toBeLessThanOrEqual(8);

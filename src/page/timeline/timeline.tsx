@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Page } from '../page-props.ts';
-import type { NetworkFacts } from '../service.ts';
+import { isSamePair } from '../route.ts';
+import type { NetworkFacts, Own } from '../service.ts';
 import { useShown } from '../signals.ts';
-import { type State, timelineTerms } from '../state.ts';
-import { remembered } from '../store.ts';
+import { type Selected, timelineTerms } from '../state.ts';
 import { ownByRow } from './blocks.ts';
 import { Drawing, type Place } from './drawing.tsx';
 import { periodSentence } from './facts.ts';
@@ -22,18 +22,21 @@ const SAY_DELAY = 500;
 const TICK = 15_000;
 /** The most links of the table, and its columns as if it was so wide: some 60 of each link. */
 const TABLED = 40;
+const NONE: readonly Own[] = [];
 const TABLE_WIDTH = 90;
-
-const ownOf = remembered(
-  ({ ended, live }: State) => ({ ended, live }),
-  ({ ended = [], live = [] }) => [...ended, ...live],
-);
 
 /** Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. */
 export function Timeline({ page, network: { links } }: { page: Page; network: NetworkFacts }) {
-  const { zone, reservations, user, stale, ...parts } = useShown(page, (state) => ({
+  const {
+    zone,
+    live = NONE,
+    ended = NONE,
+    user,
+    stale,
+    ...parts
+  } = useShown(page, (state) => ({
     ...{ ...timelineTerms(state), now: Math.floor(state.now / TICK) * TICK, zone: state.zone },
-    ...{ state: state.timeline, reservations: ownOf(state), marked: state.marked },
+    ...{ state: state.timeline, live: state.live, ended: state.ended, marked: state.marked },
     ...{ user: state.login?.user?.id, stale: state.stale },
   }));
   const { state, pair, selectedRows, mayPick, clock } = parts;
@@ -45,7 +48,7 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
     () => rowsOf({ filter, first: isTable ? selectedRows : first, isNarrow, isAll }, parts),
     [filter, first, isTable, isNarrow, isAll, pair, selectedRows],
   );
-  const own = useMemo(() => ownByRow(reservations, links, pair), [reservations, pair]);
+  const own = useMemo(() => ownByRow([...ended, ...live], links, pair), [ended, live, pair]);
   const looked = isTable ? rows.slice(0, TABLED) : rows.slice(place.first, place.last);
 
   const width = isTable ? TABLE_WIDTH : place.width;
@@ -61,17 +64,19 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
   useEffect(() => use.refresh(stale), [stale]);
 
   // The links of a route that was chosen elsewhere stand first; a row that is picked here stays where it is.
-  const isPicking = useRef(false);
+  const picked = useRef<Selected | undefined>(undefined);
   const picking: Page = {
     ...page,
-    pick(...picked) {
-      isPicking.current = true;
-      page.pick(...picked);
+    pick(selected, draft) {
+      picked.current = selected;
+      page.pick(selected, draft);
     },
   };
   useEffect(() => {
-    if (!isPicking.current) page.move({ type: 'set', parts: { first: selectedRows } });
-    isPicking.current = false;
+    const { selected } = page.store.state;
+    if (selected && picked.current && isSamePair(selected, picked.current)) return;
+    picked.current = undefined;
+    page.move({ type: 'set', parts: { first: selectedRows } });
   }, [`${selectedRows}`]);
 
   const view: View = { ...parts, ...place, page: picking, rows, own, columns, layout: layoutFor(isNarrow) };
