@@ -134,12 +134,13 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
       const { pathname, searchParams } = new URL(request.url());
       if (pathname.startsWith('/ui/')) asked.push(`${pathname} ${searchParams.getAll('link').length}`);
     });
-    const answer = page.waitForResponse(/links\/use.*&link=/);
     await page.reload();
-    await answer;
-    await page.locator('.timeline-drawing[aria-busy=false]').waitFor();
-    // 2 links, in one request; the map asks for all.
-    expect(asked.filter((path) => path.includes('links/'))).toHaveLength(2);
+    const uses = (): string[] => asked.filter((path) => path.includes('links/')).toSorted();
+    await vi.waitFor(() => expect(uses().length).toBeGreaterThan(1), PATIENCE);
+    await page.getByRole('heading', { name: 'training' }).waitFor();
+    await page.waitForTimeout(300);
+    // One for the map, one for the two links of the timeline.
+    expect(uses()).toEqual(['/ui/api/links/use 0', '/ui/api/links/use 2']);
     expect(asked.filter((path) => path.includes('/api/')).length).toBeLessThanOrEqual(8);
     await page.context().close();
   });

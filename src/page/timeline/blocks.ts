@@ -20,11 +20,7 @@ const NUMBER = 30;
  * @param links a row each
  * @param pair two sites without a link; their row comes after those of the links
  */
-export function ownByRow(
-  own: readonly Own[],
-  links: readonly Link[],
-  pair: Link | undefined,
-): readonly (readonly Own[])[] {
+export function ownByRow(own: readonly Own[], links: readonly Link[], pair: Link | undefined): Own[][] {
   const rows = new Map((pair ? [...links, pair] : links).map((link) => [link, [] as Own[]]));
   const routes = new Map<string, readonly Link[]>();
   for (const one of own.toSorted((some, other) => some.start - other.start || some.end - other.end)) {

@@ -17,16 +17,10 @@ const ROWS = 10;
 /** The part of a view that depends on the screen. */
 export type Place = Pick<View, 'width' | 'first' | 'last'>;
 
+type DrawingProps = { view: View; isLoading: boolean; setPlace(place: Place): void };
+
 /** The drawing: dates that stay in view, and below them a row for each link. */
-export function Drawing({
-  view,
-  isLoading,
-  setPlace,
-}: {
-  view: View;
-  isLoading: boolean;
-  setPlace(place: Place): void;
-}) {
+export function Drawing({ view, isLoading, setPlace }: DrawingProps) {
   const { page, rows, layout, first, last, state } = view;
   const [pointed, setPointed] = useState<Pointed>();
   const [isHere, setHere] = useState(false);
@@ -70,7 +64,7 @@ export function Drawing({
 
   const top = `${first * layout.row}px`;
   return (
-    <div class="timeline-drawing" aria-busy={isLoading}>
+    <div class={isLoading ? 'timeline-drawing loading' : 'timeline-drawing'}>
       <canvas class="timeline-axis" ref={dates} style={{ height: `${AXIS}px` }} />
       <div class="timeline-rows" ref={body} style={{ height: `${rows.length * layout.row}px` }}>
         <ol class="timeline-labels" aria-hidden="true" style={{ top }}>
@@ -150,9 +144,7 @@ function Card({
       <span>{linkName(link)}</span>
       <span>{facts}</span>
       {mineTexts(mine).map((text) => (
-        <span class="mine" key={text}>
-          {text}
-        </span>
+        <span key={text}>{text}</span>
       ))}
     </div>
   );
@@ -181,10 +173,15 @@ function useScreen(run: () => void): void {
   useEffect(run);
   useEffect(() => {
     const again = (): void => latest.current();
+    const gone = new AbortController();
+    const { signal } = gone;
     // The style sheet is there by the first of these.
-    new ResizeObserver(again).observe(document.body);
-    for (const event of ['scroll', 'resize']) addEventListener(event, again, { passive: true });
+    const sizes = new ResizeObserver(again);
+    sizes.observe(document.body);
+    signal.addEventListener('abort', () => sizes.disconnect());
+    for (const event of ['scroll', 'resize']) addEventListener(event, again, { passive: true, signal });
     for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)', 'print'])
-      matchMedia(query).addEventListener('change', again);
+      matchMedia(query).addEventListener('change', again, { signal });
+    return () => gone.abort();
   }, []);
 }

@@ -7,7 +7,7 @@ import { mayDo, readForm } from '../state.ts';
 import { followGestures } from './gestures.ts';
 import { KEYS, keyboardMark, lengthOf, type Mark } from './model.ts';
 import { bookable } from './pick.ts';
-import { aimAt, clickedStart, columnsOf, draggedMark, linkOf, type View } from './view.ts';
+import { aimAt, clickedStart, columnsOf, type Dragged, draggedMark, linkOf, type View } from './view.ts';
 import { instantAt, panWindow, zoomWindow } from './windows.ts';
 
 /** Where the pointer is, and what it means there. */
@@ -60,14 +60,9 @@ export function followDates(dates: HTMLElement, get: () => View): void {
 }
 
 /** Follows pointers over the rows. @param point shows what is pointed at */
-export function followRows(
-  rows: HTMLElement,
-  get: () => View,
-  point: (pointed: Pointed | undefined) => void,
-): void {
+export function followRows(rows: HTMLElement, get: () => View, point: (at?: Pointed) => void): void {
   const mayChange = (): boolean => mayDo(get().page.store.state, 'update');
-  const dragged = (from: Point, to: Point): ReturnType<typeof draggedMark> =>
-    draggedMark(get(), from, to, mayChange());
+  const dragged = (from: Point, to: Point): Dragged => draggedMark(get(), from, to, mayChange());
   followGestures(rows, {
     ...moves(get),
     selectsAt: (at) => aimAt(get(), at) !== undefined,

@@ -102,12 +102,12 @@ export function openTimeline(now: number, clock: Calendar['clock']): TimelineSta
   return { window: windowFromNow('week', now, clock), unit: 'week', filter: '', first: [], ...flags };
 }
 
+type Next = TimelineState;
+type Turn = Extract<TimelineAction, { type: 'unit' | 'turn' | 'now' | 'zoom' }>;
+type Key = Extract<TimelineAction, { type: 'key' }>;
+
 /** The next state of the timeline. Pure. */
-export function changeTimeline(
-  state: TimelineState,
-  action: TimelineAction,
-  terms: TimelineTerms,
-): TimelineState {
+export function changeTimeline(state: TimelineState, action: TimelineAction, terms: TimelineTerms): Next {
   switch (action.type) {
     case 'set':
       return { ...state, ...action.parts };
@@ -136,12 +136,12 @@ export function changeTimeline(
 }
 
 /** Moves at once; it is no longer a whole unit. */
-function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): TimelineState {
+function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): Next {
   return { ...state, window: clampWindow(window, now), unit: undefined, isToday: false };
 }
 
 /** Moves the window where a period is out of view: its start is in view then. */
-function broughtIn(state: TimelineState, { start, end }: Period, terms: TimelineTerms): TimelineState {
+function broughtIn(state: TimelineState, { start, end }: Period, terms: TimelineTerms): Next {
   const { window, unit } = state;
   if (start < window.end && end > window.start) return state;
   const length = window.end - window.start;
@@ -149,11 +149,7 @@ function broughtIn(state: TimelineState, { start, end }: Period, terms: Timeline
   return { ...movedTo(state, { start: from, end: from + length }, terms), unit };
 }
 
-function turnedTo(
-  state: TimelineState,
-  action: Extract<TimelineAction, { type: 'unit' | 'turn' | 'now' | 'zoom' }>,
-  { now, clock }: TimelineTerms,
-): TimelineState {
+function turnedTo(state: TimelineState, action: Turn, { now, clock }: TimelineTerms): Next {
   const { window: from, unit } = state;
   const isNowShown = from.start <= now && now < from.end;
   const middle = (from.start + from.end) / 2;
@@ -179,11 +175,11 @@ function turnedTo(
   }
 }
 
+type RowParts = Pick<TimelineState, 'filter' | 'first' | 'isNarrow' | 'isAll'>;
+type RowTerms = Pick<TimelineTerms, 'links' | 'pair' | 'selectedRows'>;
+
 /** The numbers of the rows that are shown, from top to bottom. */
-export function rowsOf(
-  state: Pick<TimelineState, 'filter' | 'first' | 'isNarrow' | 'isAll'>,
-  { links, pair, selectedRows }: Pick<TimelineTerms, 'links' | 'pair' | 'selectedRows'>,
-): readonly number[] {
+export function rowsOf(state: RowParts, { links, pair, selectedRows }: RowTerms): readonly number[] {
   const text = state.filter.trim().toLowerCase();
   if (state.isNarrow && !state.isAll && text === '' && selectedRows.length > 0) return selectedRows;
   const first = new Set([
@@ -216,7 +212,7 @@ export function lengthOf(mark: Period | undefined): number | undefined {
 }
 
 /** The keyboard goes to a mark, and the window with it. */
-function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): TimelineState {
+function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): Next {
   const { start, end } = state.window;
   const margin = (end - start) / 20;
   const [before, behind] = [cursor.start - start, cursor.start + margin - end];
@@ -225,11 +221,7 @@ function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): T
   return { ...next, cursor, said: cursor };
 }
 
-function keyed(
-  state: TimelineState,
-  { key, isShift }: Extract<TimelineAction, { type: 'key' }>,
-  terms: TimelineTerms,
-): TimelineState {
+function keyed(state: TimelineState, { key, isShift }: Key, terms: TimelineTerms): Next {
   const mark = keyboardMark(state, terms);
   const times = key === 'ArrowRight' || key === 'ArrowDown' || key === 'PageDown' ? 1 : -1;
   const step = snapStep(state.window, 'click');

@@ -22,11 +22,7 @@ export function nearestStep(instant: number, step: Step, clock: ZoneClock): numb
 }
 
 /** The period between two instants, in whichever order, each at the nearest step; one step at least. Undefined where all of it is over. */
-export function draggedPeriod(
-  one: number,
-  other: number,
-  { clock, now, step }: PickContext,
-): Period | undefined {
+export function draggedPeriod(one: number, other: number, { clock, now, step }: PickContext) {
   const start = nearestStep(Math.min(one, other), step, clock);
   const end = nearestStep(Math.max(one, other), step, clock);
   return bookable({ start, end: Math.max(end, ceilToStep(start + 1, step, clock)) }, now);
@@ -35,16 +31,16 @@ export function draggedPeriod(
 /** The part of a block by which it is dragged: an end, or all of it. */
 export type Grip = 'start' | 'end' | 'all';
 
+/** Where instants lie, in pixels. */
+type Place = (instant: number) => number;
+/** From an instant to another. */
+type Span = readonly [number, number];
+
 /** How far from the end of a block it is meant, in pixels. */
 const EDGE = 6;
 
-/** The grip of a period at a pixel, while it can still be moved. @param x where instants lie, in pixels */
-export function gripAt(
-  { start, end }: Period,
-  at: number,
-  x: (instant: number) => number,
-  now: number,
-): Grip | undefined {
+/** The grip of a period at a pixel, while it can still be moved. */
+export function gripAt({ start, end }: Period, at: number, x: Place, now: number): Grip | undefined {
   const reach = Math.min(EDGE, (x(end) - x(start)) / 4);
   if (end > now && Math.abs(at - x(end)) <= reach) return 'end';
   if (start <= now) return undefined;
@@ -55,12 +51,9 @@ export function gripAt(
  * A period that was dragged by a grip from an instant to another: what moves lies at the nearest step. One step of it, and of
  * the future, is left.
  */
-export function grippedPeriod(
-  { start, end }: Period,
-  grip: Grip,
-  [from, to]: readonly [number, number],
-  { clock, now, step }: PickContext,
-): Period {
+export function grippedPeriod({ start, end }: Period, grip: Grip, span: Span, context: PickContext): Period {
+  const [from, to] = span;
+  const { clock, now, step } = context;
   const first = ceilToStep(now, step, clock);
   if (grip === 'all') {
     const moved = Math.max(nearestStep(start + to - from, step, clock), first);

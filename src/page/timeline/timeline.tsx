@@ -1,9 +1,9 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Page } from '../page-props.ts';
+import { isSamePair } from '../route.ts';
 import type { NetworkFacts } from '../service.ts';
 import { useShown } from '../signals.ts';
-import { type State, timelineTerms } from '../state.ts';
-import { remembered } from '../store.ts';
+import { type Selected, timelineTerms } from '../state.ts';
 import { ownByRow } from './blocks.ts';
 import { Drawing, type Place } from './drawing.tsx';
 import { periodSentence } from './facts.ts';
@@ -20,23 +20,19 @@ const LOAD_DELAY = 60;
 const SAY_DELAY = 500;
 /** How often the time goes on, for what is drawn. */
 const TICK = 15_000;
+const FAULT = ' · Not all could be loaded; it is tried again.';
 /** The most links of the table, and its columns as if it was so wide: some 60 of each link. */
 const TABLED = 40;
 const TABLE_WIDTH = 90;
 
-const ownOf = remembered(
-  ({ ended, live }: State) => ({ ended, live }),
-  ({ ended = [], live = [] }) => [...ended, ...live],
-);
-
 /** Every link's use over time: a drawing that is moved and zoomed, a table of the same facts, and the same in words. */
 export function Timeline({ page, network: { links } }: { page: Page; network: NetworkFacts }) {
-  const { zone, reservations, user, stale, ...parts } = useShown(page, (state) => ({
+  const { zone, user, stale, ...parts } = useShown(page, (state) => ({
     ...{ ...timelineTerms(state), now: Math.floor(state.now / TICK) * TICK, zone: state.zone },
-    ...{ state: state.timeline, reservations: ownOf(state), marked: state.marked },
+    ...{ state: state.timeline, live: state.live, ended: state.ended, marked: state.marked },
     ...{ user: state.login?.user?.id, stale: state.stale },
   }));
-  const { state, pair, selectedRows, mayPick, clock } = parts;
+  const { state, pair, selectedRows, mayPick, clock, live, ended } = parts;
   const { window, filter, first, isNarrow, isAll, isTable } = state;
   const use = useMemo(() => createUse(page), []);
   const { columns, isLoading, hasFailed } = use.known.value;
@@ -45,7 +41,7 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
     () => rowsOf({ filter, first: isTable ? selectedRows : first, isNarrow, isAll }, parts),
     [filter, first, isTable, isNarrow, isAll, pair, selectedRows],
   );
-  const own = useMemo(() => ownByRow(reservations, links, pair), [reservations, pair]);
+  const own = useMemo(() => ownByRow([...(ended ?? []), ...(live ?? [])], links, pair), [ended, live, pair]);
   const looked = isTable ? rows.slice(0, TABLED) : rows.slice(place.first, place.last);
 
   const width = isTable ? TABLE_WIDTH : place.width;
@@ -61,25 +57,26 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
   useEffect(() => use.refresh(stale), [stale]);
 
   // The links of a route that was chosen elsewhere stand first; a row that is picked here stays where it is.
-  const isPicking = useRef(false);
+  const picked = useRef<Selected | undefined>(undefined);
   const picking: Page = {
     ...page,
-    pick(...picked) {
-      isPicking.current = true;
-      page.pick(...picked);
+    pick(selected, draft) {
+      picked.current = selected;
+      page.pick(selected, draft);
     },
   };
   useEffect(() => {
-    if (!isPicking.current) page.move({ type: 'set', parts: { first: selectedRows } });
-    isPicking.current = false;
+    const { selected } = page.store.state;
+    if (selected && picked.current && isSamePair(selected, picked.current)) return;
+    picked.current = undefined;
+    page.move({ type: 'set', parts: { first: selectedRows } });
   }, [`${selectedRows}`]);
 
   const view: View = { ...parts, ...place, page: picking, rows, own, columns, layout: layoutFor(isNarrow) };
-  const fault = hasFailed ? ' · Not all could be loaded; it is tried again.' : '';
   return (
     <div class="timeline">
       <Toolbar {...{ page, state, links, selectedRows }}>
-        <p class="timeline-period">{periodText(window, parts) + fault}</p>
+        <p class="timeline-period">{periodText(window, parts) + (hasFailed ? FAULT : '')}</p>
       </Toolbar>
       {isTable ? (
         <TimelineTable {...{ view, rows: looked, zone }} />
@@ -117,18 +114,16 @@ function Spoken({ text }: { text: string }) {
   );
 }
 
-/** The meaning of the colours. */
+/** The colours of the legend, and their meaning. */
+const COLOURS = {
+  ...{ used: 'in use', part: 'for part of the time', full: 'nothing left', none: 'no VLAN left' },
+  mine: 'yours',
+};
+
 function Legend() {
-  const texts = {
-    used: 'in use',
-    part: 'for part of the time',
-    full: 'nothing left',
-    none: 'no VLAN left',
-    mine: 'yours',
-  };
   return (
     <ul class="timeline-legend" aria-hidden="true">
-      {Object.entries(texts).map(([name, text]) => (
+      {Object.entries(COLOURS).map(([name, text]) => (
         <li key={name}>
           <i data-name={name} style={{ background: name === 'none' ? '' : `var(--timeline-${name})` }} />
           {text}

@@ -2,9 +2,10 @@ import { signal } from '@preact/signals';
 import { DAY, HOUR, MINUTE } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
 import { MAX_USE_LINKS } from '../../contract/request-limits.ts';
-import { ceilToStep, floorToStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
+import { ceilToStep, floorToStep, type Step } from '../../words/civil-time.ts';
 import { isSamePair } from '../route.ts';
 import type { Column, Ends, Link, Service } from '../service.ts';
+import type { View } from './view.ts';
 
 /** The use of links as far as it is known. */
 export interface KnownUse {
@@ -17,15 +18,7 @@ export interface KnownUse {
 }
 
 /** What of the use is looked at. */
-export interface Looked {
-  links: readonly Link[];
-  /** Two sites without a link. */
-  pair: Link | undefined;
-  window: Period;
-  /** In pixels. */
-  width: number;
-  clock: ZoneClock;
-}
+export type Looked = Pick<View, 'links' | 'pair' | 'width' | 'clock'> & { window: Period };
 
 /** The lengths of a column: whole minutes, hours and days, as most reservations have. */
 const STEPS: readonly Step[] = [
@@ -44,19 +37,15 @@ const MOST_COLUMNS = 50_000;
 const KEPT_BACK = 24 * HOUR;
 const ASKED_BACK = 23 * HOUR;
 
+type LookedAt = Pick<Looked, 'window' | 'width' | 'clock'>;
+
 /** A question about the use of links, in columns of equal length. */
-export interface Question extends Period {
-  step: Step;
-  points: number;
-}
+export type Question = Period & { step: Step; points: number };
 
 /** The question for a window: half of its length on each side too. The same for as long as that covers the window; undefined where all of it is over. */
-export function questionFor(
-  { window, width, clock }: Pick<Looked, 'window' | 'width' | 'clock'>,
-  now: number,
-  before?: Question,
-): Question | undefined {
-  const { start, end } = window;
+export function questionFor(looked: LookedAt, now: number, before?: Question): Question | undefined {
+  const { width, clock } = looked;
+  const { start, end } = looked.window;
   const step =
     STEPS.find((one) => (lengthOf(one) * Math.min(width, WIDEST)) / (end - start) >= LEAST_PIXELS) ?? LONGEST;
   const known = Math.min(ceilToStep(now - ASKED_BACK, step, clock), Math.floor(now / HOUR) * HOUR);
@@ -183,11 +172,7 @@ export function createUse({ service, login, store }: UsePage) {
 }
 
 /** What is free throughout a period; undefined where not all that is left of it is known. */
-export function freeIn(
-  columns: readonly Column[],
-  { start, end }: Period,
-  now: number,
-): Omit<Column, keyof Period> | undefined {
+export function freeIn(columns: readonly Column[], { start, end }: Period, now: number) {
   const [first, last] = [columns[0], columns.at(-1)];
   const inside = columns.filter((column) => column.start < end && column.end > start);
   const isKnown = first && last && first.start <= Math.max(start, now) && last.end >= end;

@@ -70,13 +70,11 @@ export function clickedStart(instant: number, { state, clock, now }: Sight): num
   return instant < now ? now : Math.max(now, nearestStep(instant, snapStep(state.window, 'click'), clock));
 }
 
+/** A period that is dragged; `own`: of one of my reservations. */
+export type Dragged = (Mark & { own?: Own }) | undefined;
+
 /** The period that is dragged from a point to another: a new one, or one of my reservations as it becomes. */
-export function draggedMark(
-  sight: Sight,
-  from: Point,
-  to: Point,
-  mayChange: boolean,
-): (Mark & { own?: Own }) | undefined {
+export function draggedMark(sight: Sight, from: Point, to: Point, mayChange: boolean): Dragged {
   const { state, width, clock, now } = sight;
   const aim = aimAt(sight, from);
   if (!aim) return undefined;

@@ -2,6 +2,9 @@ import { DAY, HOUR } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
 import { floorToStep, movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
 
+/** The unit of a step. */
+type Unit = Step['unit'];
+
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;
 /** See {@link SHORTEST}. */
@@ -46,12 +49,7 @@ export function panWindow({ start, end }: Period, share: number): Period {
  * A window moved by its whole length on the zone's clock, so that it begins at the same time of day after a change of the
  * clocks; by a month or a year where it is one.
  */
-export function turnedPage(
-  { start, end }: Period,
-  times: 1 | -1,
-  clock: ZoneClock,
-  unit?: Step['unit'],
-): Period {
+export function turnedPage({ start, end }: Period, times: 1 | -1, clock: ZoneClock, unit?: Unit): Period {
   const [from, to] = [clock.civil(start), clock.civil(end)];
   const moved = (civil: number): number =>
     clock.instant(unit ? movedByStep(civil, { unit, count: 1 }, times) : civil + times * (to - from));
@@ -59,13 +57,13 @@ export function turnedPage(
 }
 
 /** The day, week, month or year that begins an hour before now: what is over can't be booked. */
-export function windowFromNow(unit: Step['unit'], now: number, clock: ZoneClock): Period {
+export function windowFromNow(unit: Unit, now: number, clock: ZoneClock): Period {
   const start = floorToStep(now - HOUR, minutes(15), clock);
   return { start, end: clock.instant(movedByStep(clock.civil(start), { unit, count: 1 })) };
 }
 
 /** The day, week or month around an instant, on the zone's clock; the year that begins with its month. */
-export function unitWindow(unit: Step['unit'], instant: number, clock: ZoneClock): Period {
+export function unitWindow(unit: Unit, instant: number, clock: ZoneClock): Period {
   const step: Step = { unit, count: 1 };
   const start = startOfStep(clock.civil(instant), unit === 'year' ? { unit: 'month', count: 1 } : step);
   return { start: clock.instant(start), end: clock.instant(movedByStep(start, step)) };
