@@ -295,14 +295,14 @@ describe('what is picked', () => {
         const start = clickedStart(instant, sight);
         // A click keeps the length, a volume, and the distance of an end that was typed as a time.
         for (const [ending, lasting] of [
-          [{ for: '90m' }, 90 * MINUTE],
-          [{ for: '50T' }, 400_000 * 1000],
-          [{ at: NOW + 3 * HOUR }, 3 * HOUR],
+          ['90m', 90 * MINUTE],
+          ['50T', 400_000 * 1000],
+          [NOW + 3 * HOUR, 3 * HOUR],
         ] as const) {
           const typed = { ...EMPTY_DRAFT, start: NOW, ending };
           const draft = startedAt(typed, link, start, { start: NOW, end: NOW + lasting });
           expect(sent(draft)).toMatchObject({ start, end: start + lasting });
-          if ('for' in ending) expect(draft.ending).toEqual(ending);
+          if (typeof ending === 'string') expect(draft.ending).toEqual(ending);
         }
         expect(start % MINUTE).toBe(0);
         expect(Math.abs(start - instant)).toBeLessThanOrEqual(
