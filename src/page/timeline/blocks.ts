@@ -4,10 +4,7 @@ import type { Link, Own } from '../service.ts';
 import { LANES } from './layout.ts';
 
 /** One of my reservations as it is drawn; or the number of those for which no lane is left, in the lane below. */
-export interface Block extends Period {
-  own: readonly [Own, ...Own[]];
-  lane: number;
-}
+export type Block = Period & { own: readonly [Own, ...Own[]]; lane: number };
 
 /** How wide a block is at least, and a number of further ones, in pixels. */
 const LEAST = 3;

@@ -4,6 +4,7 @@ import { linkName } from '../../words/links.ts';
 import { factsAt } from './facts.ts';
 import { followDates, followKey, followRows, type Pointed } from './follow.ts';
 import { AXIS } from './layout.ts';
+import type { Mark } from './model.ts';
 import { axisOf, type Paper, paintAxis, paintRows } from './paint.ts';
 import { linkOf, type View } from './view.ts';
 import { placeOf } from './windows.ts';
@@ -102,41 +103,30 @@ function Label({ view, row }: { view: View; row: number }) {
   return (
     <li class={view.selectedRows.includes(row) ? 'chosen' : undefined}>
       <span>
-        {linkName(link, '\n')
-          .split('\n')
-          .map((site) => (
-            <span class="site" key={site}>
-              <span>{site.slice(0, -9)}</span>
-              {site.slice(-9)}
-            </span>
-          ))}
+        {[link.site1, link.site2].toSorted().map((site) => (
+          <span class="site" key={site}>
+            <span>{site.slice(0, -9)}</span>
+            {site.slice(-9)}
+          </span>
+        ))}
       </span>
       <span>{formatBandwidth(link.bandwidth)}</span>
     </li>
   );
 }
 
+type CardProps = { view: View; pointed: Pointed | undefined; cursor: Mark | undefined };
+
 /** What is known of a period of a link, beside the pointer or the keyboard's cursor. The live region says the same. */
-function Card({
-  view,
-  pointed,
-  cursor,
-}: {
-  view: View;
-  pointed: Pointed | undefined;
-  cursor: View['state']['cursor'];
-}) {
+function Card({ view, pointed, cursor }: CardProps) {
   const { rows, layout, width, state } = view;
   const mark = pointed?.mark ?? cursor;
   const link = mark && linkOf(view, mark.row);
   if (!mark || !link) return null;
   const { when, facts, own } = factsAt(view, mark, link);
   const mine = pointed && pointed.own.length > 0 ? pointed.own : own;
-  const below = {
-    x: placeOf(mark.start, state.window, width),
-    y: (rows.indexOf(mark.row) + 1) * layout.row - 10,
-  };
-  const { x, y } = pointed?.at ?? below;
+  const below = (rows.indexOf(mark.row) + 1) * layout.row - 10;
+  const { x, y } = pointed?.at ?? { x: placeOf(mark.start, state.window, width), y: below };
   const side = x > width / 2 ? { right: `${width - x + 14}px` } : { left: `${Math.max(0, x) + 14}px` };
   return (
     <div class="timeline-card" aria-hidden="true" style={{ ...side, top: `${y + 14}px` }}>
@@ -163,7 +153,9 @@ function paperOf(canvas: HTMLCanvasElement | null): Paper | undefined {
   const context = canvas?.getContext('2d');
   if (!canvas || !context) return undefined;
   const style = getComputedStyle(canvas);
-  return { context, colour: (name) => style.getPropertyValue(`--timeline-${name}`), scale: devicePixelRatio };
+  const known: Record<string, string> = {};
+  const colour = (name: string): string => (known[name] ??= style.getPropertyValue(`--timeline-${name}`));
+  return { context, colour, scale: devicePixelRatio };
 }
 
 /** Runs after each time that the component was shown; and when its place, its colours or its paper change. */

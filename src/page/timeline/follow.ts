@@ -63,20 +63,23 @@ export function followDates(dates: HTMLElement, get: () => View): void {
 export function followRows(rows: HTMLElement, get: () => View, point: (at?: Pointed) => void): void {
   const mayChange = (): boolean => mayDo(get().page.store.state, 'update');
   const dragged = (from: Point, to: Point): Dragged => draggedMark(get(), from, to, mayChange());
+  const hover = (at: Point | undefined): void => {
+    const aim = at && aimAt(get(), at);
+    const grip = mayChange() ? aim?.grip : undefined;
+    rows.style.cursor = grip && grip !== 'all' ? 'ew-resize' : aim?.block ? 'pointer' : '';
+    if (!at || !aim) {
+      point(undefined);
+      return;
+    }
+    const { row, instant, block: { own } = { own: [] } } = aim;
+    const column = columnsOf(get(), row).find(({ start, end }) => start <= instant && instant < end);
+    const { start, end } = own.length === 1 && own[0] ? own[0] : (column ?? { start: instant, end: instant });
+    point({ at, mark: { row, start, end }, own, isDrag: false });
+  };
   followGestures(rows, {
     ...moves(get),
     selectsAt: (at) => aimAt(get(), at) !== undefined,
-    onHover(at) {
-      const aim = at && aimAt(get(), at);
-      const grip = mayChange() ? aim?.grip : undefined;
-      rows.style.cursor = grip && grip !== 'all' ? 'ew-resize' : aim?.block ? 'pointer' : '';
-      if (!at || !aim) return point(undefined);
-      const { row, instant, block: { own } = { own: [] } } = aim;
-      const column = columnsOf(get(), row).find(({ start, end }) => start <= instant && instant < end);
-      const { start, end } =
-        own.length === 1 && own[0] ? own[0] : (column ?? { start: instant, end: instant });
-      point({ at, mark: { row, start, end }, own, isDrag: false });
-    },
+    onHover: hover,
     onSelect(from, at) {
       const mark = dragged(from, at);
       point(mark && { at, mark, own: mark.own ? [mark.own] : [], isDrag: true });
@@ -95,6 +98,7 @@ export function followRows(rows: HTMLElement, get: () => View, point: (at?: Poin
     onTap(at) {
       const view = get();
       const aim = aimAt(view, at);
+      if (!view.mayPick) hover(at);
       if (!aim?.block) return aim && pickStart(view, aim.row, clickedStart(aim.instant, view));
       const [{ id }] = aim.block.own;
       view.page.store.dispatch({ type: 'learnt', facts: { marked: id } });

@@ -99,7 +99,9 @@ export function followGestures(element: HTMLElement, on: GestureHandlers): void 
     pointers.delete(event.pointerId);
     giveUp();
   });
-  element.addEventListener('pointerleave', () => on.onHover?.(undefined));
+  element.addEventListener('pointerleave', ({ pointerType }) => {
+    if (pointerType === 'mouse') on.onHover?.(undefined);
+  });
   element.addEventListener('keydown', ({ key }) => {
     if (key === 'Escape') giveUp();
   });

@@ -1,11 +1,5 @@
-/** Where things are within a row, in CSS pixels. */
-export interface Layout {
-  /** From one row to the next. */
-  row: number;
-  /** The plot within a row. */
-  top: number;
-  plot: number;
-}
+/** From one row to the next, and where its plot begins and how high it is, in CSS pixels. */
+export type Layout = { row: number; top: number; plot: number };
 
 /** The height of the dates above the rows. */
 export const AXIS = 40;

@@ -15,14 +15,10 @@ import {
 } from './windows.ts';
 
 /** A period of a row. */
-export interface Mark extends Period {
-  row: number;
-}
+export type Mark = Period & { row: number };
 
 /** The period of the form's draft: in the row of its two sites, and in those of the links of its route. */
-export interface DraftMark extends Period {
-  rows: readonly number[];
-}
+export type DraftMark = Period & { rows: readonly number[] };
 
 /** The lengths of a window that have a button. */
 export const UNITS = ['day', 'week', 'month', 'year'] as const;

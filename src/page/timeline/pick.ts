@@ -2,13 +2,8 @@ import { MINUTE } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
 import { ceilToStep, floorToStep, lengthOfStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
 
-/** The facts that a picked period depends on. Times in milliseconds. */
-export interface PickContext {
-  clock: ZoneClock;
-  now: number;
-  /** Starts and ends lie at these. */
-  step: Step;
-}
+/** The facts that a picked period depends on: starts and ends lie at the steps. Times in milliseconds. */
+export type PickContext = { clock: ZoneClock; now: number; step: Step };
 
 /** The part of a period that can still be booked: from the next full minute on. Undefined where all of it is over. */
 export function bookable({ start, end }: Period, now: number): Period | undefined {

@@ -6,12 +6,11 @@ import type { View } from './view.ts';
 const MANY = 20;
 
 type Props = Pick<View, 'page' | 'state' | 'links' | 'selectedRows'> & { children: ComponentChildren };
-type Parts = Extract<TimelineAction, { type: 'set' }>['parts'];
 
 /** The buttons above the timeline, and the field that finds links. */
 export function Toolbar({ page, state, links, selectedRows, children }: Props) {
   const { unit, isTable, isNarrow, isAll, filter } = state;
-  const set = (parts: Parts): TimelineAction => ({ type: 'set', parts });
+  const set = (parts: Partial<View['state']>): TimelineAction => ({ type: 'set', parts });
   const button = (
     text: string,
     action: TimelineAction,

@@ -25,7 +25,6 @@ const STEPS: readonly Step[] = [
   ...[1, 2, 5, 15, 30, 60, 120, 240, 720].map((count): Step => ({ unit: 'minute', count })),
   ...[1, 2, 4].map((count): Step => ({ unit: 'day', count })),
 ];
-const LONGEST: Step = { unit: 'day', count: 14 };
 const lengthOf = ({ unit, count }: Step): number => count * (unit === 'day' ? DAY : MINUTE);
 /** How wide a column is at least, in pixels. */
 const LEAST_PIXELS = 1.5;
@@ -33,29 +32,28 @@ const LEAST_PIXELS = 1.5;
 const WIDEST = 1400;
 /** The most columns of an answer. */
 const MOST_COLUMNS = 50_000;
-/** How far back the service answers, and how far it is asked, so that a question never comes too late. */
-const KEPT_BACK = 24 * HOUR;
+/** How far back the use is asked for: the service answers 24 hours, and a question must not come too late. */
 const ASKED_BACK = 23 * HOUR;
-
-type LookedAt = Pick<Looked, 'window' | 'width' | 'clock'>;
 
 /** A question about the use of links, in columns of equal length. */
 export type Question = Period & { step: Step; points: number };
 
 /** The question for a window: half of its length on each side too. The same for as long as that covers the window; undefined where all of it is over. */
-export function questionFor(looked: LookedAt, now: number, before?: Question): Question | undefined {
-  const { width, clock } = looked;
-  const { start, end } = looked.window;
-  const step =
-    STEPS.find((one) => (lengthOf(one) * Math.min(width, WIDEST)) / (end - start) >= LEAST_PIXELS) ?? LONGEST;
+export function questionFor(at: Omit<Looked, 'links'>, now: number, before?: Question): Question | undefined {
+  const { width, clock } = at;
+  const { start, end } = at.window;
+  const step: Step = STEPS.find(
+    (one) => (lengthOf(one) * Math.min(width, WIDEST)) / (end - start) >= LEAST_PIXELS,
+  ) ?? { unit: 'day', count: 14 };
   const known = Math.min(ceilToStep(now - ASKED_BACK, step, clock), Math.floor(now / HOUR) * HOUR);
   const needed = Math.max(start, known);
   if (needed >= end) return undefined;
   const isCovered =
-    before?.step === step &&
+    before &&
+    lengthOf(before.step) === lengthOf(step) &&
     before.start <= needed &&
     before.end >= end &&
-    before.start > now - KEPT_BACK + 5 * MINUTE;
+    before.start > now - ASKED_BACK - 55 * MINUTE;
   if (isCovered) return before;
   const half = (end - start) / 2;
   const from = Math.max(floorToStep(start - half, step, clock), known);

@@ -54,11 +54,8 @@ export function mineTexts(own: readonly Own[]): string[] {
 
 /** How the drawing is used: by a user who may book, and by one who may only look. */
 export function hintText(mayPick: boolean): string {
-  const drag = 'drag over it (a finger rests first)';
-  const first = mayPick
-    ? `Click a row for the start, or ${drag} for all of the time`
-    : `Click a row, or ${drag}, to see what is free`;
-  return `${first}. Drag the dates to move; Ctrl and the wheel, or two fingers, zoom.`;
+  const first = mayPick ? 'Click a row for the start, or drag over it' : 'Click a row, or drag over it';
+  return `${first} (a finger rests first). Drag the dates to move; Ctrl and the wheel, or two fingers, zoom.`;
 }
 
 /** How the keys are used. */
