@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { formatBandwidth } from '../../contract/amounts.ts';
 import { linkName } from '../../words/links.ts';
 import { factsAt } from './facts.ts';
-import { followDates, followKey, followRows, type Pointed } from './follow.ts';
+import { followDates, followKey, followRows, type LiveView, type Pointed } from './follow.ts';
 import { AXIS } from './layout.ts';
 import type { Mark } from './model.ts';
 import { axisOf, type Paper, paintAxis, paintRows } from './paint.ts';
@@ -18,7 +18,7 @@ const ROWS = 10;
 /** The part of a view that depends on the screen. */
 export type Place = Pick<View, 'width' | 'first' | 'last'>;
 
-type DrawingProps = { view: View; isLoading: boolean; setPlace(place: Place): void };
+type DrawingProps = { view: LiveView; isLoading: boolean; setPlace(place: Place): void };
 
 /** The drawing: dates that stay in view, and below them a row for each link. */
 export function Drawing({ view, isLoading, setPlace }: DrawingProps) {

@@ -1,5 +1,6 @@
 import { MINUTE } from '../../contract/durations.ts';
 import { draftOf, picked, startedAt } from '../draft.ts';
+import type { Page } from '../page-props.ts';
 import type { Point } from '../point.ts';
 import type { Own } from '../service.ts';
 import { focusReservation } from '../sights.ts';
@@ -9,6 +10,11 @@ import { KEYS, keyboardMark, lengthOf, type Mark } from './model.ts';
 import { bookable } from './pick.ts';
 import { aimAt, clickedStart, columnsOf, type Dragged, draggedMark, linkOf, type View } from './view.ts';
 import { instantAt, panWindow, zoomWindow } from './windows.ts';
+
+/** What the drawing shows, and the page that it changes. */
+export interface LiveView extends View {
+  page: Page;
+}
 
 /** Where the pointer is, and what it means there. */
 export interface Pointed {
@@ -22,7 +28,7 @@ export interface Pointed {
 }
 
 /** A start is picked: how long it lasts, the form says. A user who may not book is told what is free. */
-function pickStart(view: View, row: number, instant: number): void {
+function pickStart(view: LiveView, row: number, instant: number): void {
   const { page, mayPick } = view;
   const link = linkOf(view, row);
   const { state } = page.store;
@@ -31,7 +37,7 @@ function pickStart(view: View, row: number, instant: number): void {
 }
 
 /** A period is picked, in the drawing or in the table. */
-export function pickMark(view: View, mark: Mark): void {
+export function pickMark(view: LiveView, mark: Mark): void {
   const { page, now, mayPick } = view;
   const link = linkOf(view, mark.row);
   const period = bookable(mark, now);
@@ -40,7 +46,7 @@ export function pickMark(view: View, mark: Mark): void {
 }
 
 /** Moves and zooms the window. */
-function moves(get: () => View) {
+function moves(get: () => LiveView) {
   return {
     onMove(pixels: number) {
       const { page, state, width } = get();
@@ -55,12 +61,12 @@ function moves(get: () => View) {
 }
 
 /** Follows pointers over the dates, which are dragged to move. */
-export function followDates(dates: HTMLElement, get: () => View): void {
+export function followDates(dates: HTMLElement, get: () => LiveView): void {
   followGestures(dates, moves(get));
 }
 
 /** Follows pointers over the rows. @param point shows what is pointed at */
-export function followRows(rows: HTMLElement, get: () => View, point: (at?: Pointed) => void): void {
+export function followRows(rows: HTMLElement, get: () => LiveView, point: (at?: Pointed) => void): void {
   const mayChange = (): boolean => mayDo(get().page.store.state, 'update');
   const dragged = (from: Point, to: Point): Dragged => draggedMark(get(), from, to, mayChange());
   const hover = (at: Point | undefined): void => {
@@ -108,7 +114,7 @@ export function followRows(rows: HTMLElement, get: () => View, point: (at?: Poin
 }
 
 /** Does what a key means on the drawing; those of the browser stay its own. */
-export function followKey(event: KeyboardEvent, view: View): void {
+export function followKey(event: KeyboardEvent, view: LiveView): void {
   const { page, state, now, mark: draft, mayPick } = view;
   const { key, shiftKey: isShift } = event;
   if (event.ctrlKey || event.metaKey || event.altKey || !KEYS.test(key)) return;

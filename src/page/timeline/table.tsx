@@ -1,14 +1,22 @@
 import { formatBandwidth } from '../../contract/amounts.ts';
 import { instantText } from '../../words/civil-time.ts';
 import { linkName } from '../../words/links.ts';
-import { pickMark } from './follow.ts';
-import { columnsOf, linkOf, type View } from './view.ts';
+import { type LiveView, pickMark } from './follow.ts';
+import { columnsOf, linkOf } from './view.ts';
 import { mineTexts, periodText } from './words.ts';
 
 const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
 
 /** The facts of the drawing in words: a body for each link, a row for each line. */
-export function TimelineTable({ view, rows, zone }: { view: View; rows: readonly number[]; zone: string }) {
+export function TimelineTable({
+  view,
+  rows,
+  zone,
+}: {
+  view: LiveView;
+  rows: readonly number[];
+  zone: string;
+}) {
   const heads = view.mayPick ? ['Book', ...HEADS] : HEADS;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys
@@ -33,7 +41,7 @@ export function TimelineTable({ view, rows, zone }: { view: View; rows: readonly
 }
 
 /** The lines of a link. @param span how many columns there are */
-function LinkLines({ view, row, span }: { view: View; row: number; span: number }) {
+function LinkLines({ view, row, span }: { view: LiveView; row: number; span: number }) {
   const link = linkOf(view, row);
   if (!link) return null;
   const isKnown = view.columns.has(link);

@@ -7,6 +7,7 @@ import { type Selected, timelineTerms } from '../state.ts';
 import { ownByRow } from './blocks.ts';
 import { Drawing, type Place } from './drawing.tsx';
 import { periodSentence } from './facts.ts';
+import type { LiveView } from './follow.ts';
 import { layoutFor } from './layout.ts';
 import { rowsOf } from './model.ts';
 import { TimelineTable } from './table.tsx';
@@ -72,7 +73,15 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
     page.move({ type: 'set', parts: { first: selectedRows } });
   }, [`${selectedRows}`]);
 
-  const view: View = { ...parts, ...place, page: picking, rows, own, columns, layout: layoutFor(isNarrow) };
+  const view: LiveView = {
+    ...parts,
+    ...place,
+    page: picking,
+    rows,
+    own,
+    columns,
+    layout: layoutFor(isNarrow),
+  };
   return (
     <div class="timeline">
       <Toolbar {...{ page, state, links, selectedRows }}>

@@ -1,16 +1,16 @@
 import type { ComponentChildren } from 'preact';
+import type { LiveView } from './follow.ts';
 import { type TimelineAction, UNITS } from './model.ts';
-import type { View } from './view.ts';
 
 /** From how many links on a field finds them by their sites. */
 const MANY = 20;
 
-type Props = Pick<View, 'page' | 'state' | 'links' | 'selectedRows'> & { children: ComponentChildren };
+type Props = Pick<LiveView, 'page' | 'state' | 'links' | 'selectedRows'> & { children: ComponentChildren };
 
 /** The buttons above the timeline, and the field that finds links. */
 export function Toolbar({ page, state, links, selectedRows, children }: Props) {
   const { unit, isTable, isNarrow, isAll, filter } = state;
-  const set = (parts: Partial<View['state']>): TimelineAction => ({ type: 'set', parts });
+  const set = (parts: Partial<LiveView['state']>): TimelineAction => ({ type: 'set', parts });
   const button = (
     text: string,
     action: TimelineAction,

@@ -1,5 +1,4 @@
 import type { Period } from '../../contract/instants.ts';
-import type { Page } from '../page-props.ts';
 import type { Point } from '../point.ts';
 import type { Column, Link, Own } from '../service.ts';
 import { type Block, blocksOf } from './blocks.ts';
@@ -10,7 +9,6 @@ import { instantAt, placeOf, snapStep } from './windows.ts';
 
 /** All that the drawing and the table show. */
 export interface View extends TimelineTerms {
-  page: Page;
   state: TimelineState;
   /** The id of my reservation that is looked at. */
   marked: string | undefined;
