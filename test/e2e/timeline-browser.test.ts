@@ -47,7 +47,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     page.setDefaultTimeout(PATIENCE);
     await page.goto(served.addresses.base_url);
     await logInByHand(page, user);
-    await page.getByRole('heading', { name: 'training' }).waitFor();
+    await page.getByRole('button', { name: /^training/ }).waitFor();
     const canvas = page.locator('.timeline-rows canvas');
     const card = page.locator('.timeline-card');
     /** Where an hour of the week is in the link's row, below the lanes. */
@@ -138,7 +138,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.goto(served.addresses.base_url);
     const uses = (): string[] => asked.filter((path) => path.includes('links/')).toSorted();
     await vi.waitFor(() => expect(uses().length).toBeGreaterThan(1), PATIENCE);
-    await page.getByRole('heading', { name: 'training' }).waitFor();
+    await page.getByRole('button', { name: /^training/ }).waitFor();
     await page.waitForTimeout(300);
     // One for the map, one for the two links of the timeline.
     expect(uses()).toEqual(['/ui/api/links/use 0', '/ui/api/links/use 2']);
