@@ -95,7 +95,7 @@ describe.skipIf(withoutChromium)(titleInChromium('the timeline in a browser'), (
     await page.getByText(/^It fits/).waitFor();
     const clicked = Math.round((START + 100.1 * HOUR) / HOUR) * HOUR;
     const time = new Date(clicked).toISOString().slice(11, 16);
-    expect(await page.getByLabel('Duration').inputValue()).toBe('2h');
+    expect(await page.getByLabel('End, or how long').inputValue()).toBe('2h');
     expect(await start(page).inputValue()).toMatch(new RegExp(` ${time}$`));
 
     await page.mouse.move(...(await at(105)));
