@@ -86,9 +86,6 @@ export interface TimelineTerms extends Calendar {
   mayPick: boolean;
 }
 
-/** How long the keyboard's first period is, where the form has none, in milliseconds. */
-const FIRST_LENGTH = 2 * HOUR;
-
 /** The keys that mean something on the drawing; those of the browser and of the page are left to them. */
 export const KEYS = /^(Arrow(Left|Right|Up|Down)|Page(Up|Down)|Home|Enter|Escape|[-+=_ ])$/;
 
@@ -199,7 +196,7 @@ export function keyboardMark(state: TimelineState, terms: TimelineTerms): Mark {
   // A draft that starts now has no time of its own.
   if (mark && mark.start > terms.now) return { row, start: mark.start, end: mark.end };
   const start = ceilToStep(Math.max(window.start, terms.now), snapStep(window, 'click'), terms.clock);
-  return { row, start, end: start + (lengthOf(mark) ?? FIRST_LENGTH) };
+  return { row, start, end: start + (lengthOf(mark) ?? 2 * HOUR) };
 }
 
 /** The length of a draft in whole minutes: one that starts now lasts some seconds more, while it is on its way. */

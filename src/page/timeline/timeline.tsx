@@ -85,7 +85,7 @@ export function Timeline({ page, network: { links } }: { page: Page; network: Ne
   return (
     <div class="timeline">
       <Toolbar {...{ page, state, links, selectedRows }}>
-        <p class="timeline-period">{periodText(window, parts) + (hasFailed ? FAULT : '')}</p>
+        <strong>{periodText(window, parts) + (hasFailed ? FAULT : '')}</strong>
       </Toolbar>
       {isTable ? (
         <TimelineTable {...{ view, rows: looked, zone }} />

@@ -55,7 +55,7 @@ export function mineTexts(own: readonly Own[]): string[] {
 /** How the drawing is used: by a user who may book, and by one who may only look. */
 export function hintText(mayPick: boolean): string {
   const first = mayPick ? 'Click a row for the start, or drag over it' : 'Click a row, or drag over it';
-  return `${first} (a finger rests first). Drag the dates to move; Ctrl and the wheel, or two fingers, zoom.`;
+  return `${first} (a finger rests first). Drag the dates to move; pinch or Ctrl+wheel to zoom.`;
 }
 
 /** How the keys are used. */
