@@ -45,7 +45,7 @@ const STYLES = [
 /** The browser's application: a file of code, one of style and the map's land, beside each bundle that serves them (src/README.md, "The page"). */
 async function bundlePage(dist: string): Promise<void> {
   const bundle = await rolldown({
-    input: { page: join(ROOT, 'src/page/page.ts') },
+    input: { page: join(ROOT, 'src/page/page.tsx') },
     platform: 'browser',
     tsconfig: join(ROOT, 'src/page/tsconfig.json'),
     // The page uses pure functions of contract/ beside schemas: without these words all schemas and valibot came with them.

@@ -13,7 +13,7 @@ export interface Import {
 
 /** All files of code in src, and what is in them. */
 export const SOURCES: ReadonlyMap<string, string> = new Map(
-  globSync('src/**/*.ts', { cwd: ROOT })
+  globSync('src/**/*.{ts,tsx}', { cwd: ROOT })
     .map((file) => file.replaceAll('\\', '/'))
     .toSorted()
     .map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]),

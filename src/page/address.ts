@@ -9,7 +9,7 @@ export interface View {
   experiment?: string;
   /** The sites between which the route is marked. */
   link?: Ends;
-  /** The window of the timeline; absent where it begins today. */
+  /** The window of the timeline; absent where it begins an hour before now. */
   window?: Period;
   /** The unit that it is; absent for the one it opens with. */
   unit?: Unit;
@@ -21,15 +21,15 @@ export function viewOf({
   selected,
   timeline,
 }: Pick<State, 'chosen' | 'selected' | 'timeline'>): View {
-  const { hasMoved, isToday, window, unit }: TimelineState = timeline;
+  const { isToday, window, unit }: TimelineState = timeline;
   const link = selected?.site2 ? selected : undefined;
-  // What begins today begins tomorrow with tomorrow.
-  const isFixed = hasMoved && !(isToday && unit);
+  // What begins with the present goes on with it.
+  const isFixed = !(isToday && unit);
   return {
     experiment: chosen?.id,
     link,
     window: isFixed ? window : undefined,
-    unit: hasMoved ? unit : undefined,
+    unit: isFixed || unit !== 'week' ? unit : undefined,
   };
 }
 

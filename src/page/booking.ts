@@ -3,6 +3,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import {
   type Draft,
   EMPTY_DRAFT,
+  isLength,
   isSameDraft,
   isSameWish,
   ON_THE_WAY,
@@ -41,23 +42,8 @@ export interface BookingOptions {
   failed(error: unknown): void;
 }
 
-/** The questions and requests that a draft becomes. All that is known of them is in the state. */
-export interface Booking {
-  /** Puts a draft into the form as it is typed: the dry run waits for a pause. */
-  type(draft: Draft): void;
-  /** Puts a draft into the form by a click: the dry run is sent at once. */
-  fill(draft: Draft): void;
-  /** Makes the start of the draft the first at which all of it fits; not before the start that it has. */
-  earliest(): Promise<void>;
-  /** Sends the request. Until it is settled nothing else is sent; without an answer, the same is sent again. */
-  send(): Promise<void>;
-  /** Gives up a request that had no answer. @param isDone whether it was found to be done: its draft goes too */
-  forget(isDone: boolean): void;
-  /** Goes back to the draft of a new reservation. */
-  reset(): void;
-  /** Asks again whether the draft fits: others may have booked. */
-  refresh(): void;
-}
+/** See {@link createBooking}. */
+export type Booking = ReturnType<typeof createBooking>;
 
 /** How long nothing is typed before a dry run, in milliseconds. */
 export const PAUSE = 300;
@@ -143,7 +129,7 @@ function createQuestions(options: BookingOptions) {
       const found = await service.dryRun(chosen.id, { request }, signal);
       if (signal.aborted) return undefined;
       const isNow = from === 'now' && found.start <= store.state.now + ON_THE_WAY;
-      const ending = 'for' in draft.ending ? draft.ending : { at: found.end };
+      const ending = isLength(draft) ? draft.ending : found.end;
       return { ...draft, start: isNow ? 'now' : found.start, ending };
     } catch (error) {
       if (!signal.aborted) failed(error, asked ?? wish, {});
@@ -163,8 +149,8 @@ function createQuestions(options: BookingOptions) {
   };
 }
 
-/** See {@link Booking}. */
-export function createBooking(options: BookingOptions): Booking {
+/** The questions and requests that a draft becomes. All that is known of them is in the state. */
+export function createBooking(options: BookingOptions) {
   const { store, service } = options;
   const { ask, drop, askLater, askEarliest } = createQuestions(options);
 
@@ -174,6 +160,7 @@ export function createBooking(options: BookingOptions): Booking {
     if (isTyped(store.state)) void ask();
   }
 
+  /** Sends the request. Until it is settled nothing else is sent; without an answer, the same is sent again. */
   async function send(): Promise<void> {
     const { chosen, isSending, sent: before, answer } = store.state;
     if (isSending || answer.kind === 'moved') return;
@@ -216,37 +203,45 @@ export function createBooking(options: BookingOptions): Booking {
     if (isSettled && !isShown) goOn();
   }
 
+  /** Puts a draft into the form by a click: the dry run is sent at once. */
+  function fill(draft: Draft): void {
+    if (store.state.isSending) return;
+    store.dispatch({ type: 'drafted', draft });
+    void ask();
+  }
+
   return {
-    type(draft) {
+    /** Puts a draft into the form as it is typed: the dry run waits for a pause. */
+    type(draft: Draft): void {
       if (store.state.isSending) return;
       store.dispatch({ type: 'drafted', draft });
       askLater();
     },
-    fill(draft) {
-      if (store.state.isSending) return;
-      store.dispatch({ type: 'drafted', draft });
-      void ask();
-    },
-    async earliest() {
+    fill,
+    /** Makes the start of the draft the first at which all of it fits; not before the start that it has. */
+    async earliest(): Promise<void> {
       const found = await askEarliest();
       if (!found || store.state.sent) return;
       const [wish, next] = [store.state.draft, found].map(
         (draft) => readForm({ ...store.state, draft }).wish,
       );
       if (wish && next && isSameWish(wish, next)) void ask({ isFirst: true });
-      else this.fill(found);
+      else fill(found);
     },
     send,
-    forget(isDone) {
+    /** Gives up a request that had no answer. @param isDone whether it was found to be done: its draft goes too */
+    forget(isDone: boolean): void {
       if (!openRequest(store.state)) return;
       store.dispatch({ type: 'settled', as: isDone ? 'accepted' : 'forgotten' });
       goOn();
     },
-    reset() {
+    /** Goes back to the draft of a new reservation. */
+    reset(): void {
       store.dispatch({ type: 'reset' });
       goOn();
     },
-    refresh() {
+    /** Asks again whether the draft fits: others may have booked. */
+    refresh(): void {
       const { isSending, answer } = store.state;
       if (isSending || answer.kind === 'asking') return;
       void ask({ isQuiet: answer.kind !== 'none' });

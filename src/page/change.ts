@@ -1,5 +1,4 @@
 import { stateAt } from '../contract/instants.ts';
-import { clockOf } from '../words/civil-time.ts';
 import { type Draft, EMPTY_DRAFT, fixed, isSameDraft, isSameWish } from './draft.ts';
 import type { ExperimentChoice, Login, OwnReservation, Told } from './service.ts';
 import {
@@ -63,13 +62,13 @@ function changed(state: State, action: Action): State {
     case 'drafted':
       return state.isSending ? state : drafted(unsaid(state, 'begun'), action.draft);
     case 'reset':
-      return state.isSending ? state : reset(state);
+      return state.isSending ? state : reset(unsaid(state, 'begun'));
     case 'checked':
       return { ...state, isChecked: true };
     case 'answered':
       return { ...state, answer: action.answer };
     case 'sent':
-      return { ...state, sent: action.sent, isSending: true };
+      return { ...unsaid(state, 'begun'), sent: action.sent, isSending: true };
     case 'settled':
       return settled({ ...state, isSending: false }, action.as);
     case 'said':
@@ -175,20 +174,15 @@ function told(state: State, event: Told): State {
 
 function drafted(state: State, draft: Draft): State {
   const aside = draft.id !== undefined && state.draft.id === undefined ? state.draft : state.aside;
-  const timeline = changeTimeline(state.timeline, { type: 'redrafted' }, timelineTerms(state));
   const selected = selectedBy(draft, state);
   const marked = draft.id === state.marked ? state.marked : undefined;
-  return {
-    ...state,
-    draft,
-    aside,
-    timeline,
-    selected,
-    marked,
-    answer: { kind: 'none' },
-    isChecked: false,
-    isLeft: false,
+  const next: State = {
+    ...{ ...state, draft, aside, selected, marked },
+    ...{ answer: { kind: 'none' }, isChecked: false, isLeft: false },
   };
+  const isMoved = draft.id !== state.draft.id || draft.start !== state.draft.start;
+  const redrafted = { type: 'redrafted', isMoved } as const;
+  return { ...next, timeline: changeTimeline(state.timeline, redrafted, timelineTerms(next)) };
 }
 
 /** The sites that a draft names are looked at, once they are others than before. */
@@ -199,13 +193,11 @@ function selectedBy({ id, site1, site2 }: Draft, { draft, selected }: State): St
   return { site1, site2 };
 }
 
-/** What is typed means the same instants in another zone, and the timeline shows the same days. */
+/** What is typed means the same instants in another zone. */
 function zoned(state: State, zone: string): State {
   const { draft, aside, sent } = state;
   const inZone = (one: Draft): Draft => fixed(one, readForm({ ...state, draft: one }));
-  const typed = { ...state, zone, draft: inZone(draft), aside: inZone(aside) };
-  const rezoned = { type: 'rezoned', before: clockOf(state.zone) } as const;
-  const next = { ...typed, timeline: changeTimeline(typed.timeline, rezoned, timelineTerms(typed)) };
+  const next = { ...state, zone, draft: inZone(draft), aside: inZone(aside) };
   return sent && isSameDraft(sent.draft, draft) ? { ...next, sent: { ...sent, draft: next.draft } } : next;
 }
 

@@ -24,8 +24,8 @@ export interface Draft {
   bandwidth: string;
   /** `now` is the time of the request. */
   start: number | string;
-  /** The end that was given: as a duration or a volume as typed, or as a time. */
-  ending: { for: string } | { at: number | string };
+  /** The end; as a text it may also be how long it lasts: a duration, or the volume that is to be sent. */
+  ending: number | string;
   /** Of a new reservation; empty for none. */
   name: string;
   /** Whether an edge of its bar was dragged: what becomes of that is said where the eyes are. */
@@ -38,7 +38,7 @@ export const EMPTY_DRAFT: Draft = {
   site2: '',
   bandwidth: '1G',
   start: 'now',
-  ending: { for: '2h' },
+  ending: '2h',
   name: '',
 };
 
@@ -117,19 +117,19 @@ function readTimes(
 ): Partial<Period> {
   const { now, expiry, own } = terms;
   const from = start === 'now' ? now : readTime(problems, 'start', start, terms, { on: own?.start });
-  let end: number | undefined;
-  if ('at' in ending)
-    end = readTime(problems, 'ending', ending.at, terms, { after: from, on: own?.end, isEnd: true });
-  else {
-    const lasting = readTyped(problems, 'ending', ending.for, (text) => readLasting(text, bandwidth));
-    if (lasting !== undefined && from !== undefined) {
-      end = from + lasting;
-      // It must last that long, although it starts only when the request arrives.
-      const late = start === 'now' ? Math.ceil((end + ON_THE_WAY) / 1000) * 1000 : end;
-      end = Math.max(end, Math.min(late, expiry));
-    }
+  const lasting = readLasting(ending, bandwidth);
+  if (!lasting) {
+    const end = readTime(problems, 'ending', ending, terms, { after: from, on: own?.end, isEnd: true });
+    // What looks like a length is explained as one.
+    if (end === undefined && /^\s*\d+\s*[a-z]/i.test(`${ending}`))
+      readTyped(problems, 'ending', `${ending}`, (text) => parseLasting(text, bandwidth));
+    return { start: from, end };
   }
-  return { start: from, end };
+  if (lasting.length === undefined || from === undefined) return { start: from };
+  const end = from + lasting.length;
+  // It must last that long, although it starts only when the request arrives.
+  const late = start === 'now' ? Math.ceil((end + ON_THE_WAY) / 1000) * 1000 : end;
+  return { start: from, end: Math.max(end, Math.min(late, expiry)) };
 }
 
 function periodOf(problems: Map<Field, string>, { start, end }: Partial<Period>): Period | undefined {
@@ -152,11 +152,30 @@ function readTime(
   return readTyped(problems, field, time, (text) => parseTime(text, { now, zone }, reading));
 }
 
-/** How long something lasts: a duration, or as long as a volume takes at a bandwidth; undefined where that is not known. */
-function readLasting(text: string, bandwidth: number | undefined): number | undefined {
-  if (!/\d\s*(?:[GTPE]|[KMGTPE]?i?B)$/i.test(text.trim())) return parseDuration(text);
-  const bytes = parseVolume(text);
-  return bandwidth && Math.max(MINUTE, Math.ceil((bytes * 8) / (bandwidth * MEGA)) * SECOND);
+/**
+ * How long something lasts, in milliseconds: a duration, or as long as a volume takes at a bandwidth, which may not be known.
+ *
+ * @throws Failure for another text
+ */
+function parseLasting(text: string, bandwidth: number | undefined): { length?: number } {
+  if (!/\d\s*(?:[GTPE]|[KMGTPE]?i?B)$/i.test(text.trim())) return { length: parseDuration(text) };
+  const bits = parseVolume(text) * 8;
+  return bandwidth ? { length: Math.max(MINUTE, Math.ceil(bits / (bandwidth * MEGA)) * SECOND) } : {};
+}
+
+/** See {@link parseLasting}; undefined for another text, which may be a time. */
+function readLasting(ending: Draft['ending'], bandwidth?: number): { length?: number } | undefined {
+  try {
+    return typeof ending === 'string' ? parseLasting(ending, bandwidth) : undefined;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return undefined;
+  }
+}
+
+/** Whether a draft says how long it lasts, and not until when. */
+export function isLength({ ending }: Pick<Draft, 'ending'>): boolean {
+  return readLasting(ending) !== undefined;
 }
 
 /** Reads a typed value; a failure becomes the field's problem. */
@@ -184,7 +203,7 @@ export function draftOf({ id, site1, site2, bandwidth, start, end, name }: Own):
   return {
     ...{ id, site1, site2, start, name: name ?? '' },
     bandwidth: bandwidthWord(bandwidth),
-    ending: { at: end },
+    ending: end,
   };
 }
 
@@ -196,7 +215,7 @@ export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): D
     ...typed,
     ...(isSame ? {} : { site1, site2, via: undefined }),
     ...(id === undefined ? {} : { name: '' }),
-    ...(period ? { start: period.start, ending: { at: period.end } } : {}),
+    ...(period ? { start: period.start, ending: period.end } : {}),
   };
 }
 
@@ -206,9 +225,8 @@ export function picked(draft: Draft, { site1, site2 }: Ends, period?: Period): D
  * @param period what the draft before means, where it means one
  */
 export function startedAt(draft: Draft, ends: Ends, start: number, period?: Period): Draft {
-  const { ending, ...moved } = picked(draft, ends);
-  const isFixed = 'at' in ending && period;
-  return { ...moved, start, ending: isFixed ? { at: start + period.end - period.start } : ending };
+  const moved = { ...picked(draft, ends), start };
+  return isLength(moved) || !period ? moved : { ...moved, ending: start + period.end - period.start };
 }
 
 /** The form filled with an alternative of the service: only what differs from the period, and the rest, that was asked for. */
@@ -222,7 +240,7 @@ export function withAlternative(draft: Draft, alternative: Alternative, asked: P
     via: via ?? draft.via,
     bandwidth: bandwidthWord(bandwidth),
     start: isNow ? 'now' : from,
-    ending: isAsLong && 'for' in draft.ending ? draft.ending : { at: end },
+    ending: isAsLong && isLength(draft) ? draft.ending : end,
   };
 }
 
@@ -232,7 +250,7 @@ export function fixed(draft: Draft, { times }: Pick<ReadDraft, 'times'>): Draft 
   return {
     ...draft,
     start: start === 'now' ? start : (times.start ?? start),
-    ending: 'at' in ending ? { at: times.end ?? ending.at } : ending,
+    ending: isLength(draft) ? ending : (times.end ?? ending),
   };
 }
 
@@ -261,11 +279,10 @@ export function readKept(text: string): Draft | undefined {
   try {
     const kept: Draft = JSON.parse(text);
     const { id, site1, site2, bandwidth, start, ending, name } = kept;
-    const texts = [site1, site2, bandwidth, name, id ?? '', 'for' in ending ? ending.for : ''];
     const isTime = (value: unknown): boolean => typeof value === 'string' || Number.isSafeInteger(value);
     const isWhole =
-      texts.every((value) => typeof value === 'string') &&
-      [start, 'at' in ending ? ending.at : 0].every(isTime);
+      [site1, site2, bandwidth, name, id ?? ''].every((value) => typeof value === 'string') &&
+      [start, ending].every(isTime);
     return isWhole ? kept : undefined;
   } catch {
     return undefined;

@@ -6,29 +6,19 @@ import { type Ends, Refused, type Told } from './service.ts';
 import { calendarOf } from './state.ts';
 import { maySee, refusalText } from './words.ts';
 
-/** The questions that are asked when something may have changed, or when something is opened. */
-export interface Loading {
-  /** Asks for the network, and who looks, where that is not known. @returns whose news are told: see `NewsOptions` */
-  identify(): Promise<string | undefined>;
-  /** Opens the stream of news. @param cursor where an earlier one has stopped */
-  open(whose: string, cursor: string | undefined): News<Told>;
-  /** Asks for everything that may have changed. @throws Unanswered where the server is away */
-  askForNews(): Promise<void>;
-  /** Takes what was told, and asks again for the use of the links that it names. @throws Unanswered */
-  tell(told: readonly Told[]): Promise<void>;
-  /** Asks for the reservations that have ended. */
-  loadEnded(): Promise<void>;
-}
-
 /** The map's use is asked for in columns of five minutes, for two hours from a full hour on: each is asked for once. */
 const [USE_COLUMN, USE_WINDOW] = [5 * MINUTE, 2 * HOUR];
 
-/** Makes {@link Loading}. @param refresh asks again for what the views of a user show of some links; of none where none has changed */
+/**
+ * The questions that are asked when something may have changed, or when something is opened.
+ *
+ * @param refresh asks again for what the views of a user show of some links; of none where none has changed
+ */
 export function createLoading(
   context: PageContext,
   login: PageLogin,
   refresh: (links: readonly Ends[]) => void,
-): Loading {
+) {
   const { store, service } = context;
 
   /** A login that has ended is noticed here. */
@@ -74,7 +64,8 @@ export function createLoading(
   }
 
   return {
-    async identify() {
+    /** Asks for the network, and who looks, where that is not known. @returns whose news are told: see `NewsOptions` */
+    async identify(): Promise<string | undefined> {
       await asUser(async () => {
         if (!store.state.network)
           store.dispatch({ type: 'learnt', facts: { network: await service.network() } });
@@ -86,17 +77,23 @@ export function createLoading(
       const { login: known, chosen } = store.state;
       return known?.user ? `${known.user.id} ${chosen && maySee(chosen.role) ? chosen.id : ''}` : undefined;
     },
-    open(whose, cursor) {
+    /** Opens the stream of news. @param cursor where an earlier one has stopped */
+    open(whose: string, cursor: string | undefined): News<Told> {
       const [, experiment] = whose.split(' ');
       return service.news(experiment || undefined, () => login.visit, cursor);
     },
-    askForNews: () =>
+    /** Asks for everything that may have changed. @throws Unanswered where the server is away */
+    askForNews: (): Promise<void> =>
       asUser(async () => {
         await loadReservations();
-        const { login: known, network } = store.state;
-        if (known?.user) refresh((await loadUse()) ? (network?.links ?? []) : []);
+        const { login: known, network, use: before } = store.state;
+        if (!known?.user) return;
+        // At first nothing is shown that could have changed.
+        const isChanged = (await loadUse()) && before.length > 0;
+        refresh(isChanged ? (network?.links ?? []) : []);
       }),
-    tell: (told) =>
+    /** Takes what was told, and asks again for the use of the links that it names. @throws Unanswered */
+    tell: (told: readonly Told[]): Promise<void> =>
       asUser(async () => {
         store.dispatch({ type: 'told', told });
         const links = told.filter((one) => 'version' in one);
@@ -105,7 +102,8 @@ export function createLoading(
         await loadUse();
       }),
 
-    async loadEnded() {
+    /** Asks for the reservations that have ended. */
+    async loadEnded(): Promise<void> {
       const { chosen, hidden } = store.state;
       if (!chosen || hidden !== undefined) return;
       try {

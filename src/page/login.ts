@@ -2,22 +2,17 @@ import { readView } from './address.ts';
 import { type PageContext, say, tell } from './context.ts';
 import { Refused, Unanswered } from './service.ts';
 
-/** The login of the page: its begin, its end, and who it is. */
-export interface PageLogin {
-  /** Aborted when the login ends: what is asked for as a user is given up then. */
-  readonly visit: AbortSignal;
-  /** Sends the browser to the identity provider, from where it comes back to this page. */
-  logIn(): Promise<void>;
-  logOut(): Promise<void>;
-  /** Asks who is logged in. */
-  load(): Promise<void>;
-}
+/** See {@link createLogin}. */
+export type PageLogin = ReturnType<typeof createLogin>;
 
 /** The reason why no login is possible, where the browser forbids it. */
 const NOT_KEPT = `You are not logged in: your browser keeps no cookies or no data of this page. Allow both for ${location.host}, and log in again.`;
 
-/** Makes a {@link PageLogin}; where the browser comes back from the identity provider, that login is ended first. */
-export function createLogin(context: PageContext): PageLogin {
+/**
+ * The login of the page: its begin, its end, and who it is. Where the browser comes back from the identity provider, that login is
+ * ended first.
+ */
+export function createLogin(context: PageContext) {
   const { store, service, base, lasting, passing } = context;
   let visit = new AbortController();
   const cameBack = comeBack();
@@ -53,10 +48,12 @@ export function createLogin(context: PageContext): PageLogin {
   }
 
   return {
-    get visit() {
+    /** Aborted when the login ends: what is asked for as a user is given up then. */
+    get visit(): AbortSignal {
       return visit.signal;
     },
-    async logIn() {
+    /** Sends the browser to the identity provider, from where it comes back to this page. */
+    async logIn(): Promise<void> {
       try {
         const { address, begun } = await service.beginLogin();
         passing.set('view', location.search);
@@ -66,7 +63,7 @@ export function createLogin(context: PageContext): PageLogin {
         failed(error);
       }
     },
-    async logOut() {
+    async logOut(): Promise<void> {
       store.dispatch({ type: 'unsaid', since: 'closed' });
       visit.abort();
       try {
@@ -79,7 +76,8 @@ export function createLogin(context: PageContext): PageLogin {
         tell(context, error, 'page');
       }
     },
-    async load() {
+    /** Asks who is logged in. */
+    async load(): Promise<void> {
       const hasLoggedIn = await cameBack;
       const { login: before } = store.state;
       const secret = lasting.get('session');

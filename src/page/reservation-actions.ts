@@ -1,24 +1,20 @@
 import { DAY, HOUR } from '../contract/durations.ts';
+import { ownCommand } from '../contract/failure.ts';
 import { type Booking, madeBy } from './booking.ts';
 import { type PageContext, say, tell } from './context.ts';
-import { ask } from './dialogs.ts';
+import { copy } from './copy-button.tsx';
+import { ask } from './dialogs.tsx';
 import { draftOf, ON_THE_WAY } from './draft.ts';
-import { element } from './elements.ts';
-import type { ReservationAction } from './reservation-list.ts';
-import { showServerText } from './server-text.ts';
 import { type OwnReservation, Refused } from './service.ts';
+import { focusForm, focusReservation, scrollToTimeline } from './sights.ts';
 import { calendarOf, openRequest } from './state.ts';
-import { extensionText, forgetText, ownSentence, refusalText, tagsText, titleOf } from './words.ts';
+import { extensionText, forgetText, ownSentence, refusalText, titleOf } from './words.ts';
 
-/** The views that an action brings into sight. */
-export interface Sights {
-  focusForm(): void;
-  focusReservation(id: string): void;
-  scrollToTimeline(): void;
-}
+/** An action on a reservation. */
+export type ReservationAction = 'hour' | 'day' | 'change' | 'end' | 'delete' | 'command' | 'token' | 'show';
 
 /** Makes the function that does what a button of a reservation says. */
-export function createReservationActions(context: PageContext, booking: Booking, sights: Sights) {
+export function createReservationActions(context: PageContext, booking: Booking) {
   const { store, service } = context;
   const sentence = (own: OwnReservation): string => ownSentence(own, calendarOf(store.state));
   const done = (own: OwnReservation, text: string): void => say(context, text, { id: own.id }, true);
@@ -49,8 +45,8 @@ export function createReservationActions(context: PageContext, booking: Booking,
         context.look();
       } catch (error) {
         if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
-        booking.fill({ ...draftOf(own), ending: { at: end } });
-        sights.focusForm();
+        booking.fill({ ...draftOf(own), ending: end });
+        focusForm();
         say(context, extensionText(own, milliseconds, error.facts, calendarOf(store.state)), 'form');
       }
     });
@@ -91,15 +87,17 @@ export function createReservationActions(context: PageContext, booking: Booking,
       await service.delete(experiment, own.id);
       if (store.state.draft.id === own.id) booking.reset();
       store.dispatch({ type: 'deleted', id: own.id });
-      sights.focusReservation(own.id);
+      focusReservation(own.id);
       done(own, `Deleted: ${sentence(own)}.`);
       context.look();
     });
   }
 
-  async function copyTags(own: OwnReservation): Promise<void> {
-    if (await copy(`${tagsText(own)}\n`)) done(own, `The tags of ${titleOf(own)} are copied.`);
-    else say(context, 'The browser does not let this page copy: select the tags.', { id: own.id });
+  async function copyCommand(own: OwnReservation): Promise<void> {
+    const command = ownCommand('vlan', own.id, '--site', own.site1, '--dev', 'eth1');
+    const isCopied = await copy(`${command}\n`);
+    const text = isCopied ? 'Copied' : 'The browser does not let this page copy';
+    say(context, `${text}: ${command}`, { id: own.id }, isCopied);
   }
 
   function saveToken(experiment: string, own: OwnReservation): Promise<void> {
@@ -116,7 +114,7 @@ export function createReservationActions(context: PageContext, booking: Booking,
     store.dispatch({ type: 'timeline', action: { type: 'moved', window } });
     const { site1, site2, via } = own;
     store.dispatch({ type: 'learnt', facts: { selected: { site1, site2, via }, marked: own.id } });
-    sights.scrollToTimeline();
+    scrollToTimeline();
   }
 
   return async (action: ReservationAction, own: OwnReservation): Promise<void> => {
@@ -128,13 +126,12 @@ export function createReservationActions(context: PageContext, booking: Booking,
       day: () => extend(experiment, own, DAY),
       change() {
         booking.fill(draftOf(own));
-        sights.focusForm();
+        focusForm();
       },
       end: () => endNow(experiment, own),
       delete: () => remove(experiment, own),
-      copy: () => copyTags(own),
+      command: () => copyCommand(own),
       token: () => saveToken(experiment, own),
-      server: () => showServerText(own, copy),
       show: () => showInTimeline(own),
     };
     await actions[action]();
@@ -168,19 +165,10 @@ export function createForgetting(context: PageContext, booking: Pick<Booking, 'f
   };
 }
 
-async function copy(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** Hands a text to the browser as a file. */
 function download(name: string, type: string, text: string): void {
   const address = URL.createObjectURL(new Blob([text], { type }));
-  element('a', { href: address, download: name }).click();
+  Object.assign(document.createElement('a'), { href: address, download: name }).click();
   // The browser reads it after this task.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

@@ -107,47 +107,7 @@ export class Unanswered extends Error {
 }
 
 /** The server, as the page asks it. Every function rejects with {@link Refused}, {@link Unanswered} or an AbortError. */
-export interface Service {
-  network(): Promise<NetworkFacts>;
-  session(): Promise<Login>;
-  /** Begins a login. @returns where the browser goes for it, and what ends it, to be kept in this tab until then */
-  beginLogin(): Promise<{ address: string; begun: string }>;
-  /**
-   * Ends a login. The browser gets the session's cookie.
-   *
-   * @param query with which the browser came back
-   * @returns the other half of the session's secret, to be kept in this browser
-   */
-  endLogin(query: string, begun: string): Promise<string>;
-  /** Ends the session. */
-  logOut(): Promise<void>;
-  /** Reads the free capacity between two sites in a window, in columns of equal length. */
-  columns(ends: Ends, window: Period, points: number, signal?: AbortSignal): Promise<readonly Column[]>;
-  /**
-   * The use of links in a window. The same value as before says that none of them has changed.
-   *
-   * @param links 40 at most. Default: all links
-   */
-  use(window: Period, points: number, signal?: AbortSignal, links?: readonly Ends[]): Promise<LinkUse>;
-  /**
-   * Opens the events of the links, and of the reservations of an experiment.
-   *
-   * @param visit gives up what is open, as the login ends
-   * @param cursor where another one has stopped
-   */
-  news(experiment: string | undefined, visit: () => AbortSignal, cursor?: string): News<Told>;
-  /** The experiment's reservations that have not ended. */
-  live(experiment: string, signal?: AbortSignal): Promise<readonly OwnReservation[]>;
-  /** Those that have. */
-  ended(experiment: string): Promise<readonly OwnReservation[]>;
-  /** Asks whether a reservation would be made; nothing is. */
-  dryRun(experiment: string, asked: FormRequest, signal: AbortSignal): Promise<OwnReservation>;
-  /** Makes or updates a reservation. */
-  send(experiment: string, asked: FormRequest): Promise<OwnReservation>;
-  delete(experiment: string, id: string): Promise<void>;
-  /** A reservation's connectivity token, signed by the service. */
-  token(experiment: string, id: string): Promise<string>;
-}
+export type Service = ReturnType<typeof createService>;
 
 /** Options of {@link createService}. */
 export interface ServiceOptions {
@@ -168,17 +128,6 @@ const withPeriod = (reply: Reservation): OwnReservation => ({
   start: Date.parse(reply.start_date),
   end: Date.parse(reply.end_date),
 });
-
-/** One page of a list. */
-interface ListPage {
-  items: readonly OwnReservation[];
-  next: string | null;
-}
-
-function pageOf(text: string): ListPage {
-  const { items, nextCursor }: { items: Reservation[]; nextCursor: string | null } = JSON.parse(text);
-  return { items: items.map(withPeriod), next: nextCursor };
-}
 
 const columnsOf = ({ items, routes }: Pick<Availability, 'items' | 'routes'>): readonly Column[] =>
   items.map((item) => ({
@@ -205,12 +154,6 @@ function windowQuery({ start, end }: Period, points: number): URLSearchParams {
 interface ReadOptions {
   experiment?: string;
   signal?: AbortSignal;
-}
-
-/** The page's answer to a dry run that the service refuses with 422. */
-interface RefusedDryRun {
-  ok: false;
-  problem: RefusalFacts;
 }
 
 /** The problem body of a refused reply; none where a proxy in between answers with a page of its own. */
@@ -310,15 +253,9 @@ async function textOf(reply: Response, signal?: AbortSignal): Promise<string> {
   }
 }
 
-/** Makes a {@link Service} that asks the page's own server. */
-export function createService(options: ServiceOptions): Service {
-  const { ask, openStream } = createSenders(options);
+/** Makes functions that read something again and again: an unchanged reply is not sent twice, and is the same object as before. */
+function createReaders(ask: Send) {
   const caches: Map<string, unknown>[] = [];
-
-  /**
-   * Makes a function that reads something again and again: an unchanged reply is not sent twice, and is the same object as
-   * before.
-   */
   function reader<Value>(parse: (text: string) => Value) {
     const kept = new Map<string, { tag: string; value: Value }>();
     caches.push(kept);
@@ -338,7 +275,16 @@ export function createService(options: ServiceOptions): Service {
       return value;
     };
   }
+  const forget = (): void => {
+    for (const cache of caches) cache.clear();
+  };
+  return { reader, forget };
+}
 
+/** Makes the functions that ask the page's own server. */
+export function createService(options: ServiceOptions) {
+  const { ask, openStream } = createSenders(options);
+  const { reader, forget } = createReaders(ask);
   const readNetwork = reader((text): NetworkFacts => JSON.parse(text));
   const readSession = reader((text): Login => JSON.parse(text));
   const readColumns = reader((text) => columnsOf(JSON.parse(text)));
@@ -346,19 +292,20 @@ export function createService(options: ServiceOptions): Service {
     const { items }: UseList = JSON.parse(text);
     return items.map((item) => ({ site1: item.site1, site2: item.site2, columns: columnsOf(item) }));
   });
-  const readPage = reader(pageOf);
+  const readPage = reader((text) => {
+    const { items, nextCursor }: { items: Reservation[]; nextCursor: string | null } = JSON.parse(text);
+    return { items: items.map(withPeriod), nextCursor };
+  });
 
   async function list(experiment: string, state: string, signal?: AbortSignal): Promise<OwnReservation[]> {
     const found: OwnReservation[] = [];
-    let cursor: string | null = null;
-    do {
-      const query: URLSearchParams = new URLSearchParams({ state, limit: `${MAX_PAGE_ITEMS}` });
-      if (cursor !== null) query.set('cursor', cursor);
-      const page: ListPage = await readPage(`api/connectivity?${query}`, { experiment, signal });
-      found.push(...page.items);
-      cursor = page.next;
-    } while (cursor !== null);
-    return found;
+    const query = new URLSearchParams({ state, limit: `${MAX_PAGE_ITEMS}` });
+    for (;;) {
+      const { items, nextCursor } = await readPage(`api/connectivity?${query}`, { experiment, signal });
+      found.push(...items);
+      if (nextCursor === null) return found;
+      query.set('cursor', nextCursor);
+    }
   }
 
   /** Sends a change: other pages can't set this header. */
@@ -385,7 +332,10 @@ export function createService(options: ServiceOptions): Service {
       },
       { body: JSON.stringify(toBody(request, [])), signal: dryRun },
     );
-    const answer: Reservation | RefusedDryRun = JSON.parse(await textOf(reply, dryRun));
+    // A dry run that is refused is no failure of the request: browsers would write it into their console.
+    const answer: Reservation | { ok: false; problem: RefusalFacts } = JSON.parse(
+      await textOf(reply, dryRun),
+    );
     if ('problem' in answer) throw new Refused(factsOf(422, answer.problem));
     return withPeriod(answer);
   }
@@ -393,44 +343,69 @@ export function createService(options: ServiceOptions): Service {
   return {
     network: () => readNetwork('api/network'),
     session: () => readSession('api/session'),
-    async beginLogin() {
+    /** Begins a login. @returns where the browser goes for it, and what ends it, to be kept in this tab until then */
+    async beginLogin(): Promise<{ address: string; begun: string }> {
       return JSON.parse(await textOf(await change('POST', 'login', {})));
     },
-    async endLogin(query, begun) {
+    /**
+     * Ends a login. The browser gets the session's cookie.
+     *
+     * @param query with which the browser came back
+     * @returns the other half of the session's secret, to be kept in this browser
+     */
+    async endLogin(query: string, begun: string): Promise<string> {
       const reply = await change('POST', `session${query}`, { 'slices-login': begun });
       const { session }: { session: string } = JSON.parse(await textOf(reply));
       return session;
     },
-    async logOut() {
+    async logOut(): Promise<void> {
       await change('POST', 'logout', {});
-      for (const cache of caches) cache.clear();
+      forget();
     },
-    columns({ site1, site2 }, window, points, signal) {
+    /** Reads the free capacity between two sites in a window, in columns of equal length. */
+    columns({ site1, site2 }: Ends, window: Period, points: number, signal?: AbortSignal) {
       const path = `api/links/${encodeURIComponent(site1)}/${encodeURIComponent(site2)}/availability`;
       return readColumns(`${path}?${windowQuery(window, points)}`, { signal });
     },
-    use(window, points, signal, links = []) {
+    /**
+     * The use of links in a window. The same value as before says that none of them has changed.
+     *
+     * @param links 40 at most. Default: all links
+     */
+    use(window: Period, points: number, signal?: AbortSignal, links: readonly Ends[] = []) {
       const query = windowQuery(window, points);
       for (const { site1, site2 } of links) query.append('link', `${site1},${site2}`);
       return readUse(`api/links/use?${query}`, { signal });
     },
-    news: (experiment, visit, cursor) => new News(eventsOf(openStream, experiment, visit), toldBy, cursor),
-    async live(experiment, signal) {
+    /**
+     * Opens the events of the links, and of the reservations of an experiment.
+     *
+     * @param visit gives up what is open, as the login ends
+     * @param cursor where another one has stopped
+     */
+    news: (experiment: string | undefined, visit: () => AbortSignal, cursor?: string): News<Told> =>
+      new News(eventsOf(openStream, experiment, visit), toldBy, cursor),
+    /** The experiment's reservations that have not ended. */
+    async live(experiment: string, signal?: AbortSignal): Promise<readonly OwnReservation[]> {
       const lists = await Promise.all(
         ['active', 'scheduled'].map((state) => list(experiment, state, signal)),
       );
       // One that starts between the two requests is in both.
       return [...new Map(lists.flat().map((own) => [own.id, own])).values()];
     },
-    ended: (experiment) => list(experiment, 'ended'),
-    dryRun: reserve,
-    send: (experiment, asked) => reserve(experiment, asked),
-    async delete(experiment, id) {
+    ended: (experiment: string) => list(experiment, 'ended'),
+    /** Asks whether a reservation would be made; nothing is. */
+    dryRun: (experiment: string, asked: FormRequest, signal: AbortSignal) =>
+      reserve(experiment, asked, signal),
+    /** Makes or updates a reservation. */
+    send: (experiment: string, asked: FormRequest) => reserve(experiment, asked),
+    async delete(experiment: string, id: string): Promise<void> {
       await change('DELETE', `api/connectivity/${encodeURIComponent(id)}`, {
         'slices-experiment': experiment,
       });
     },
-    async token(experiment, id) {
+    /** A reservation's connectivity token, signed by the service. */
+    async token(experiment: string, id: string): Promise<string> {
       const headers = { accept: 'application/jwt', 'slices-experiment': experiment };
       return textOf(await ask(`api/connectivity/${encodeURIComponent(id)}`, { headers }));
     },

@@ -132,6 +132,8 @@ export interface State {
   isSending: boolean;
   notice?: Notice;
   timeline: TimelineState;
+  /** Links whose use may have changed since it was asked for: a new list each time. */
+  stale: readonly Ends[];
 }
 
 /** Everything that changes the state. */
@@ -144,7 +146,16 @@ export type Action =
       facts: Partial<
         Pick<
           State,
-          'network' | 'reach' | 'use' | 'ended' | 'filter' | 'hidden' | 'marked' | 'selected' | 'isDoubted'
+          | 'network'
+          | 'reach'
+          | 'use'
+          | 'stale'
+          | 'ended'
+          | 'filter'
+          | 'hidden'
+          | 'marked'
+          | 'selected'
+          | 'isDoubted'
         >
       >;
     }
@@ -189,7 +200,16 @@ export type KeptForm = Partial<Pick<State, 'draft' | 'sent' | 'owner'>>;
 /** The state as the page opens. */
 export function openState(now: number, zone: string, kept: KeptForm = {}): State {
   return {
-    ...{ now, ahead: 0, zone, reach: { isAway: false, since: now }, use: [], filter: '', busy: new Set() },
+    ...{
+      now,
+      ahead: 0,
+      zone,
+      reach: { isAway: false, since: now },
+      use: [],
+      stale: [],
+      filter: '',
+      busy: new Set(),
+    },
     ...{ isDoubted: true, hasEnded: false },
     ...{ draft: kept.draft ?? EMPTY_DRAFT, aside: EMPTY_DRAFT },
     ...{ isChecked: false, isLeft: false, isSending: false },
@@ -336,13 +356,15 @@ const pairIn = remembered(
   ({ links = [], ...ends }) => pairOf(links, ends),
 );
 
+const NONE: readonly Link[] = [];
+
 /** The facts of the page that the timeline needs; the same ones for as long as the state says the same of them. */
 export function timelineTerms(state: State): TimelineTerms {
   return {
     ...calendarOf(state),
     pair: pairIn(state),
     selectedRows: rowsIn(state),
-    links: state.network?.links.length ?? 0,
+    links: state.network?.links ?? NONE,
     mark: markIn(state),
     mayPick: mayDo(state, 'create'),
   };

@@ -1,61 +1,9 @@
-/** The one state of a page: changed by actions, through one function, and shown by views that are functions of it. */
+/** The one state of a page: changed by actions, through one function; components show parts of it. */
 export interface Store<State, Action> {
+  /** Who reads it in a component or an effect is run again when it changes. */
   readonly state: State;
-  /** Changes the state. When it returns, every view shows the new one. */
+  /** Changes the state. When it returns, every component shows the new one. */
   dispatch(action: Action): void;
-  /**
-   * Adds a view. It is shown at once, and again whenever a part of the state that it needs is another value.
-   *
-   * @param partsOf the parts that the view needs; each is compared as by `Object.is`
-   */
-  view<Parts extends object>(partsOf: (state: State) => Parts, show: (parts: Parts) => void): void;
-}
-
-/** Makes a {@link Store}. @param change gives the next state; it is pure */
-export function createStore<State, Action>(
-  first: State,
-  change: (state: State, action: Action) => State,
-): Store<State, Action> {
-  let state = first;
-  let shown: State | undefined;
-  let isShowing = false;
-  const views: ((state: State) => void)[] = [];
-
-  /** Shows until nothing changes any more: a view may find out something by being shown, such as its width. */
-  function show(): void {
-    if (isShowing) return;
-    isShowing = true;
-    try {
-      while (shown !== state) {
-        const now = state;
-        shown = now;
-        for (const view of views) view(now);
-      }
-    } finally {
-      isShowing = false;
-    }
-  }
-
-  return {
-    get state() {
-      return state;
-    },
-    dispatch(action) {
-      state = change(state, action);
-      show();
-    },
-    view<Parts extends object>(partsOf: (state: State) => Parts, showParts: (parts: Parts) => void) {
-      let before: Parts | undefined;
-      const view = (now: State): void => {
-        const parts = partsOf(now);
-        if (before && isSame(before, parts)) return;
-        before = parts;
-        showParts(parts);
-      };
-      views.push(view);
-      view(state);
-    },
-  };
 }
 
 /** Derives a value from parts of a state, and gives the same one for as long as the parts are the same. */
@@ -71,7 +19,8 @@ export function remembered<State, Parts extends object, Value>(
   };
 }
 
-function isSame(some: object, others: object): boolean {
+/** Whether each part is the same value as before, as by `Object.is`. */
+export function isSame(some: object, others: object): boolean {
   const known = new Map(Object.entries(some));
   return Object.entries(others).every(([name, part]) => Object.is(known.get(name), part));
 }

@@ -1,12 +1,12 @@
 import { formatBandwidth } from '../contract/amounts.ts';
-import { formatDuration, SECOND } from '../contract/durations.ts';
+import { formatDuration } from '../contract/durations.ts';
 import { type Period, stateAt } from '../contract/instants.ts';
 import type { Alternative, ProblemCode } from '../contract/problems.ts';
 import { may, readRole } from '../contract/roles.ts';
 import { type Calendar, endText, instantText, type ZoneClock } from '../words/civil-time.ts';
 import { linkName } from '../words/links.ts';
 import { alternativeText, problemTexts, roleAllows } from '../words/problems.ts';
-import { ON_THE_WAY, type Wish } from './draft.ts';
+import type { Wish } from './draft.ts';
 import { overText, type Route, routeText } from './route.ts';
 import type { ExperimentChoice, Own, OwnReservation, Refused } from './service.ts';
 import { type Answer, isRepeatable, type SentRequest } from './state.ts';
@@ -53,17 +53,6 @@ export function tagsText(own: OwnReservation): string {
     .join('\n');
 }
 
-/** In the order in which they are looked at: active ones by their end, scheduled ones by their start, ended ones last. */
-export function inOrder<One extends Period & { id: string }>(list: readonly One[], now: number): One[] {
-  const byId = (one: One, other: One): number => (one.id < other.id ? -1 : 1);
-  const of = (state: ReturnType<typeof stateAt>): One[] => list.filter((one) => stateAt(now, one) === state);
-  return [
-    ...of('active').toSorted((one, other) => one.end - other.end || byId(one, other)),
-    ...of('scheduled').toSorted((one, other) => one.start - other.start || byId(one, other)),
-    ...of('ended').toSorted((one, other) => other.end - one.end || byId(one, other)),
-  ];
-}
-
 /** The reservations of a list in whose name, id, sites or state each of the words stands; without words all of them. */
 export function foundIn(list: readonly OwnReservation[], words: string, now: number): OwnReservation[] {
   const wanted = words.toLowerCase().split(/\s+/);
@@ -71,35 +60,6 @@ export function foundIn(list: readonly OwnReservation[], words: string, now: num
     const text = `${own.name ?? ''} ${own.id} ${endsText(own)} ${stateAt(now, own)}`;
     return wanted.every((word) => text.toLowerCase().includes(word));
   });
-}
-
-/** A list in an order that is kept: what is new stands behind what it stands behind in the list. @param kept ids */
-export function inKeptOrder<One extends { id: string }>(
-  list: readonly One[],
-  kept: readonly string[],
-): One[] {
-  const known = new Map(list.map((one) => [one.id, one]));
-  const ordered = kept.flatMap((id) => known.get(id) ?? []);
-  if (ordered.length === 0) return [...list];
-  const placed = new Set(ordered.map(({ id }) => id));
-  for (const [at, one] of list.entries()) {
-    const before = list[at - 1];
-    if (!placed.has(one.id)) ordered.splice(before ? ordered.indexOf(before) + 1 : 0, 0, one);
-  }
-  return ordered;
-}
-
-/** Whether a reservation is in its last seconds, as one that was ended is until the service has seen to it. */
-export function isEnding({ start, end }: Period, now: number): boolean {
-  return start <= now && now < end && end - now <= ON_THE_WAY + SECOND;
-}
-
-/** The instant of a reservation that matters next, and how far away it is. @example 'ends in 2 h' */
-export function nextText({ start, end }: Period, now: number): string {
-  if (now < start) return `starts in ${formatDuration(start - now)}`;
-  if (isEnding({ start, end }, now)) return 'ending';
-  if (now < end) return `ends in ${formatDuration(end - now)}`;
-  return `ended ${formatDuration(now - end)} ago`;
 }
 
 /** The next step after a refusal, by its problem code, where the message does not say it. */
@@ -228,9 +188,10 @@ export function endsText({ site1, via = [], site2 }: Pick<Own, 'site1' | 'via' |
   return routeText([site1, ...via, site2]);
 }
 
-/** A reservation in a sentence's part: its name or the end of its id, route and period. */
+/** A reservation in a sentence's part: its name where it has one, route, bandwidth and period. */
 export function ownSentence(own: Own, calendar: Calendar): string {
-  return `${titleOf(own)}, ${endsText(own)}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
+  const what = `${endsText(own)}, ${formatBandwidth(own.bandwidth)}, ${periodText(own, calendar)}`;
+  return own.name === undefined ? what : `${own.name}, ${what}`;
 }
 
 /** An instant as a field for date and time holds it, to the minute. @example '2026-11-23T09:00' */

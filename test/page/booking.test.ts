@@ -5,7 +5,6 @@ import { change } from '../../src/page/change.ts';
 import { type Draft, EMPTY_DRAFT } from '../../src/page/draft.ts';
 import { type FormRequest, type OwnReservation, Refused, Unanswered } from '../../src/page/service.ts';
 import { type Action, openRequest, openState, readForm, type State } from '../../src/page/state.ts';
-import { createStore } from '../../src/page/store.ts';
 import { RESERVATION } from '../fixtures/tokens.ts';
 
 const NOW = Date.parse('2026-11-22T10:00:00Z');
@@ -36,7 +35,12 @@ function opened(kept: string | null = null) {
   const timers = new Map<() => void, number>();
   const said = { done: 0, loggedOut: 0, refused: [] as [code: string, isSettled: boolean][] };
   const first = openState(NOW, 'UTC', readKeptForm(kept));
-  const store = createStore<State, Action>({ ...first, network: NETWORK }, change);
+  const store = {
+    state: { ...first, network: NETWORK } as State,
+    dispatch(action: Action) {
+      store.state = change(store.state, action);
+    },
+  };
   store.dispatch({ type: 'chosen', experiment: experiment('exp_demo') });
   const booking = createBooking({
     store,
@@ -159,7 +163,7 @@ describe('the dry run while typing', () => {
 describe('the earliest start', () => {
   test('is asked for with the length of the draft, and fills it', async () => {
     const { booking, questions, settled } = opened();
-    booking.fill({ ...DRAFT, start: NOW + 7_200_000, ending: { for: '1h' } });
+    booking.fill({ ...DRAFT, start: NOW + 7_200_000, ending: '1h' });
     const asked = booking.earliest();
     const { request } = questions[1]?.asked ?? {};
     expect(request).toMatchObject({ start: NOW + 7_200_000, duration: 3_600_000 });
@@ -285,7 +289,7 @@ describe('the request', () => {
   });
 
   test('is found in a list by what it asked for, or by its id', async () => {
-    const { form } = await unanswered({ ...DRAFT, name: 'mine', ending: { at: NOW + 3_600_000 } });
+    const { form } = await unanswered({ ...DRAFT, name: 'mine', ending: NOW + 3_600_000 });
     const { sent } = form.view;
     if (!sent) throw new Error('nothing was sent');
     const own = { ...OWN, site1: 'pl-poznan1', site2: 'be-gent1', bandwidth: 1000, name: 'mine' };

@@ -39,14 +39,14 @@ describe('what a draft asks for', () => {
     ['2h', '1G', 7200],
     ['90m', '1G', 5400],
   ])('%s at %s lasts %i s', (text, bandwidth, seconds) => {
-    const { period } = sent({ ...WHOLE, bandwidth, start: START, ending: { for: text } });
+    const { period } = sent({ ...WHOLE, bandwidth, start: START, ending: text });
     expect(period).toEqual({ start: START, end: START + seconds * 1000 });
   });
 
   test('a volume says nothing without a bandwidth, and is read as on the command line', () => {
-    const ending = { for: '50T' };
+    const ending = '50T';
     expect(Object.keys(wrong({ ...WHOLE, bandwidth: 'x', ending }))).toEqual(['bandwidth']);
-    expect(wrong({ ...WHOLE, ending: { for: '50t' } })['ending']).toContain('is not a volume');
+    expect(wrong({ ...WHOLE, ending: '50t' })['ending']).toContain('is not a volume');
   });
 
   test('a start now lasts as long as was asked, although the request arrives later', () => {
@@ -64,15 +64,15 @@ describe('what a draft asks for', () => {
   });
 
   test('a time keeps its milliseconds, and a duration is counted from it', () => {
-    const { request } = sent({ ...WHOLE, start: START + 7, ending: { for: '1h30m' }, name: 'night-run' });
+    const { request } = sent({ ...WHOLE, start: START + 7, ending: '1h30m', name: 'night-run' });
     expect(request).toMatchObject({ start: START + 7, end: START + 1.5 * HOUR + 7, name: 'night-run' });
   });
 
   test('a change names no name, and its reservation beside the request', () => {
     const own = { site1: 'be-gent1', site2: 'fr-lille', bandwidth: 1000, name: 'mine' };
     const draft = draftOf({ ...own, id: 'con_x', start: NOW - HOUR, end: START });
-    expect(draft).toMatchObject({ bandwidth: '1G', start: NOW - HOUR, ending: { at: START } });
-    const { id, request } = sent({ ...draft, ending: { at: START + HOUR } });
+    expect(draft).toMatchObject({ bandwidth: '1G', start: NOW - HOUR, ending: START });
+    const { id, request } = sent({ ...draft, ending: START + HOUR });
     expect([id, 'name' in request, request.end]).toEqual(['con_x', false, START + HOUR]);
   });
 
@@ -86,9 +86,7 @@ describe('what a draft asks for', () => {
 
   test('an end is after the start, and a day is through that day; of a change a time is on its day', () => {
     const end = (at: string, more = {}) =>
-      new Date(
-        sent({ ...WHOLE, start: START, ending: { at } }, { ...TERMS, ...more }).period.end,
-      ).toISOString();
+      new Date(sent({ ...WHOLE, start: START, ending: at }, { ...TERMS, ...more }).period.end).toISOString();
     expect(end('16:00')).toBe('2026-11-23T15:00:00.000Z');
     expect(end('sat 5 dec 2026')).toBe('2026-12-05T23:00:00.000Z');
     const own = { start: START, end: START + 48 * HOUR };
@@ -118,12 +116,12 @@ describe('what is wrong', () => {
     ],
     [
       'a duration',
-      { ending: { for: '1 month' } },
+      { ending: '1 month' },
       { ending: '"1 month" is not a duration. Write it as 90m, 2h, 2h30m, 3d, 1w or P3D.' },
     ],
-    ['an end', { start: START, ending: { at: START } }, { ending: 'It would end before it starts.' }],
-    ['a far end', { ending: { for: '9999999d' } }, { ending: 'That is after the year 9999.' }],
-    ['no times', { start: '', ending: { at: ' ' } }, { start: '', ending: '' }],
+    ['an end', { start: START, ending: START }, { ending: 'It would end before it starts.' }],
+    ['a far end', { ending: '9999999d' }, { ending: 'That is after the year 9999.' }],
+    ['no times', { start: '', ending: ' ' }, { start: '', ending: '' }],
     [
       'a time',
       { start: 'soon' },
@@ -139,7 +137,7 @@ describe('a click fills the form', () => {
   test('a free time of a link: what else was typed stays', () => {
     const [first, second] = LINKS as [(typeof LINKS)[0], (typeof LINKS)[0]];
     const period = { start: START, end: START + HOUR };
-    const filled = { start: START, ending: { at: START + HOUR } };
+    const filled = { start: START, ending: START + HOUR };
     const typed = { ...WHOLE, name: 'x' };
     expect(picked(typed, first, period)).toEqual({ ...typed, ...filled });
     expect(picked(typed, second)).toEqual({ ...typed, site1: 'be-gent1', site2: 'fr-lille' });
@@ -152,11 +150,11 @@ describe('a click fills the form', () => {
   });
 
   test.each<[string, Partial<Draft>, Draft['ending']]>([
-    ['a duration', { ending: { for: '2h' } }, { for: '2h' }],
-    ['a volume', { ending: { for: '50T' } }, { for: '50T' }],
-    ['a time', { start: START, ending: { at: START + 3 * HOUR } }, { at: START + 8 * HOUR }],
-    ['a time as typed', { start: 'now', ending: { at: '14:00' } }, { at: START + 8 * HOUR - 250 }],
-    ['what can’t be read', { ending: { at: 'soon' } }, { at: 'soon' }],
+    ['a duration', { ending: '2h' }, '2h'],
+    ['a volume', { ending: '50T' }, '50T'],
+    ['a time', { start: START, ending: START + 3 * HOUR }, START + 8 * HOUR],
+    ['a time as typed', { start: 'now', ending: '14:00' }, START + 8 * HOUR - 250],
+    ['what can’t be read', { ending: 'soon' }, 'soon'],
   ])('a start alone: it lasts as long as before, %s', (_, typed, ending) => {
     const [link] = LINKS as [(typeof LINKS)[0]];
     const draft = { ...WHOLE, ...typed };
@@ -184,13 +182,13 @@ describe('a click fills the form', () => {
     expect(as(longest)).toEqual({
       ...draft,
       start: 'now',
-      ending: { at: START + 2 * HOUR + 7 },
+      ending: START + 2 * HOUR + 7,
     });
   });
 });
 
 test('a draft that was kept is read again; anything else is none', () => {
-  for (const draft of [WHOLE, { ...WHOLE, id: 'con_x', start: 'friday', ending: { at: START } }]) {
+  for (const draft of [WHOLE, { ...WHOLE, id: 'con_x', start: 'friday', ending: START }]) {
     expect(readKept(JSON.stringify(draft))).toEqual(draft);
   }
   const odd = [

@@ -233,7 +233,7 @@ describe('the draft', () => {
 });
 
 describe('an answer is about what the draft means', () => {
-  const times = (start: string, end: string): Draft => ({ ...DRAFT, start, ending: { at: end } });
+  const times = (start: string, end: string): Draft => ({ ...DRAFT, start, ending: end });
   /** A draft that fits. */
   function fitting(draft: Draft, zone = 'Europe/Brussels'): State {
     const state = after({ ...opened(), zone }, typed(draft));

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { stateAt } from '../../src/contract/instants.ts';
 import type { Alternative, Limit } from '../../src/contract/problems.ts';
 import type { RefusedReply } from '../../src/page/service.ts';
 import {
@@ -9,10 +8,7 @@ import {
   fitText,
   forgetText,
   foundIn,
-  inKeptOrder,
-  inOrder,
   lengthText,
-  nextText,
   offerText,
   openText,
   readWall,
@@ -155,38 +151,7 @@ test('an alternative says what differs, in local times', () => {
   );
 });
 
-test('reservations: what they are called, where they are in their life, and in which order they stand', () => {
-  const at = (start: number, end: number) => ({
-    ...{ id: `${start} ${end}`, start: NOW + start * HOUR, end: NOW + end * HOUR },
-  });
-  const [ended, over, long, active, later, next] = [
-    at(-9, -8),
-    at(-3, 0),
-    at(-1, 9),
-    at(0, 1),
-    at(5, 6),
-    at(2, 3),
-  ];
-  expect(inOrder([ended, later, over, long, next, active], NOW)).toEqual([
-    active,
-    long,
-    next,
-    later,
-    over,
-    ended,
-  ]);
-  const twins = [
-    { ...active, id: 'b' },
-    { ...active, id: 'a' },
-  ];
-  expect(inOrder(twins, NOW).map(({ id }) => id)).toEqual(['a', 'b']);
-  expect([active, later, over].map((one) => stateAt(NOW, one))).toEqual(['active', 'scheduled', 'ended']);
-  expect([active, next, ended].map((one) => nextText(one, NOW))).toEqual([
-    ...['ends in 1 h', 'starts in 2 h', 'ended 8 h ago'],
-  ]);
-  expect([-5000, 5000, 7000].map((left) => nextText({ start: NOW - HOUR, end: NOW + left }, NOW))).toEqual([
-    ...['ended 5 s ago', 'ending', 'ends in 7 s'],
-  ]);
+test('reservations: what they are called, and their tags as they are copied', () => {
   expect([titleOf({ id: 'con_x_0123456789', name: 'mine' }), titleOf({ id: 'con_x_0123456789' })]).toEqual([
     ...['mine', '…456789'],
   ]);
@@ -204,13 +169,6 @@ test('reservations are found by the words of their name, id, sites and state', (
   expect([ids(''), ids('NIGHT gent1 active'), ids('con_b'), ids('scheduled night'), ids('poznan ')]).toEqual([
     ...[['con_a', 'con_b'], ['con_a'], ['con_b'], [], ['con_a', 'con_b']],
   ]);
-});
-
-test('an order is kept: what is new stands behind what it would stand behind, and what is gone leaves no gap', () => {
-  const list = ['new', 'a', 'c', 'late', 'b'].map((id) => ({ id }));
-  const ids = (kept: string[]) => inKeptOrder(list, kept).map(({ id }) => id);
-  expect(ids(['b', 'gone', 'a', 'c'])).toEqual(['new', 'b', 'a', 'c', 'late']);
-  expect(ids([])).toEqual(['new', 'a', 'c', 'late', 'b']);
 });
 
 test('a field for date and time holds the zone’s own time', () => {

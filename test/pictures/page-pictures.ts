@@ -166,13 +166,13 @@ export async function makePagePictures(): Promise<{ network: Buffer; booking: Bu
   const network = await openNetwork();
   const browser = await launchChromium();
   try {
-    const wide = await openPage(browser, network.answer, { width: 1280, height: 1300, colorScheme: 'light' });
+    const wide = await openPage(browser, network.answer, { width: 1280, height: 1180, colorScheme: 'light' });
     const pictureOfNetwork = await wide.screenshot();
     const narrow = await openPage(browser, network.answer, { width: 390, height: 3600, colorScheme: 'dark' });
     await narrow.getByLabel('Site 1').selectOption('be-gent1');
     await narrow.getByLabel('Site 2').selectOption('se-kth');
     await narrow.getByLabel('Bandwidth').fill('9G');
-    await narrow.getByLabel('Duration').fill('2d');
+    await narrow.getByLabel('End, or how long').fill('2d');
     await narrow.getByText('Would be accepted').waitFor();
     return { network: pictureOfNetwork, booking: await narrow.locator('form.booking').screenshot() };
   } finally {
@@ -198,7 +198,7 @@ async function openPage(
   const page = await context.newPage();
   await page.clock.setFixedTime(NOW);
   await page.goto(ADDRESS);
-  await page.locator('.map-legend').waitFor();
+  await page.locator('.map-legend').waitFor({ state: 'attached' });
   // The drawing is whole when nothing has been asked for a while.
   for (let before = -1; before !== asked; await page.waitForTimeout(1000)) before = asked;
   return page;

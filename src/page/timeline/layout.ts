@@ -1,37 +1,16 @@
-/** Where things are, in CSS pixels. */
-export interface Layout {
-  width: number;
-  /** Above the first row. */
-  axis: number;
-  /** From one row to the next. */
-  row: number;
-  /** The plot within a row. */
-  top: number;
-  plot: number;
-  /** The lane of my reservations within a row, below its plot. */
-  lane: number;
-}
+/** From one row to the next, and where its plot begins and how high it is, in CSS pixels. */
+export type Layout = { row: number; top: number; plot: number };
 
-/** How tall that lane is drawn, and how tall it is for a pointer: the lowest part of the row. */
-export const LANE = 7;
-const TARGET = 24;
+/** The height of the dates above the rows. */
+export const AXIS = 40;
+/** The height of a lane of my reservations, with the gap below it. The lanes begin at a plot's top. */
+export const LANE = 11;
+/** How many lanes a row has; below them is the number of further reservations. */
+export const LANES = 2;
 
 /** The rows are narrow strips under their labels where there is no room for labels beside them. */
-export function layoutFor(width: number, isNarrow: boolean): Layout {
-  return isNarrow
-    ? { width, axis: 44, row: 64, top: 21, plot: 29, lane: 52 }
-    : { width, axis: 44, row: 48, top: 4, plot: 30, lane: 36 };
-}
-
-/** The row at a height, of so many; undefined above the first and below the last. */
-export function rowAt(y: number, { axis, row }: Layout, count: number): number | undefined {
-  const found = Math.floor((y - axis) / row);
-  return found >= 0 && found < count ? found : undefined;
-}
-
-/** Whether the lane of a row is meant at a height. */
-export function isLane(y: number, { axis, row }: Layout): boolean {
-  return y >= axis && (y - axis) % row >= row - TARGET;
+export function layoutFor(isNarrow: boolean): Layout {
+  return isNarrow ? { row: 56, top: 19, plot: 36 } : { row: 36, top: 0, plot: 35 };
 }
 
 /**

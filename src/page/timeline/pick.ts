@@ -1,15 +1,9 @@
 import { MINUTE } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
 import { ceilToStep, floorToStep, lengthOfStep, type Step, type ZoneClock } from '../../words/civil-time.ts';
-import type { Column } from '../service.ts';
 
-/** The facts that a picked period depends on. Times in milliseconds. */
-export interface PickContext {
-  clock: ZoneClock;
-  now: number;
-  /** Starts and ends lie at these. */
-  step: Step;
-}
+/** The facts that a picked period depends on: starts and ends lie at the steps. Times in milliseconds. */
+export type PickContext = { clock: ZoneClock; now: number; step: Step };
 
 /** The part of a period that can still be booked: from the next full minute on. Undefined where all of it is over. */
 export function bookable({ start, end }: Period, now: number): Period | undefined {
@@ -18,60 +12,52 @@ export function bookable({ start, end }: Period, now: number): Period | undefine
 }
 
 /** The step that lies nearest to an instant. */
-function nearestStep(instant: number, step: Step, clock: ZoneClock): number {
+export function nearestStep(instant: number, step: Step, clock: ZoneClock): number {
   return floorToStep(instant + lengthOfStep(step) / 2, step, clock);
 }
 
 /** The period between two instants, in whichever order, each at the nearest step; one step at least. Undefined where all of it is over. */
-export function draggedPeriod(
-  one: number,
-  other: number,
-  { clock, now, step }: PickContext,
-): Period | undefined {
+export function draggedPeriod(one: number, other: number, { clock, now, step }: PickContext) {
   const start = nearestStep(Math.min(one, other), step, clock);
   const end = nearestStep(Math.max(one, other), step, clock);
   return bookable({ start, end: Math.max(end, ceilToStep(start + 1, step, clock)) }, now);
 }
 
-/** Whether anything can be booked throughout a column. */
-export function isFree({ free, vlans }: Pick<Column, 'free' | 'vlans'>): boolean {
-  return free > 0 && vlans > 0;
-}
+/** The part of a block by which it is dragged: an end, or all of it. */
+export type Grip = 'start' | 'end' | 'all';
 
-/** An end of a bar that is dragged: half a bar at least is left to click on. */
-type Edge = 'start' | 'end';
+/** Where instants lie, in pixels. */
+type Place = (instant: number) => number;
+/** From an instant to another. */
+type Span = readonly [number, number];
 
-/** How far from the edge of a bar it is meant, in pixels. */
+/** How far from the end of a block it is meant, in pixels. */
 const EDGE = 6;
 
-/** The edge of a period that lies at a pixel, while it can still be moved. @param x where instants lie, in pixels */
-export function edgeAt(
-  { start, end }: Period,
-  at: number,
-  x: (instant: number) => number,
-  now: number,
-): Edge | undefined {
+/** The grip of a period at a pixel, while it can still be moved. */
+export function gripAt({ start, end }: Period, at: number, x: Place, now: number): Grip | undefined {
   const reach = Math.min(EDGE, (x(end) - x(start)) / 4);
   if (end > now && Math.abs(at - x(end)) <= reach) return 'end';
-  return start > now && Math.abs(at - x(start)) <= reach ? 'start' : undefined;
+  if (start <= now) return undefined;
+  return Math.abs(at - x(start)) <= reach ? 'start' : 'all';
 }
 
-/** A period with an edge at the step nearest to an instant; one step of it, and of the future, is left. */
-export function resizedPeriod(
-  { start, end }: Period,
-  edge: Edge,
-  instant: number,
-  { clock, now, step }: PickContext,
-): Period {
-  const length = lengthOfStep(step);
-  const to = nearestStep(instant, step, clock);
-  const from = Math.max(now, edge === 'end' ? start : 0);
-  return edge === 'end'
-    ? { start, end: Math.max(to, ceilToStep(from + 1, step, clock)) }
-    : {
-        start: Math.min(Math.max(to, ceilToStep(from, step, clock)), end - Math.min(length, end - start)),
-        end,
-      };
+/**
+ * A period that was dragged by a grip from an instant to another: what moves lies at the nearest step. One step of it, and of
+ * the future, is left.
+ */
+export function grippedPeriod({ start, end }: Period, grip: Grip, span: Span, context: PickContext): Period {
+  const [from, to] = span;
+  const { clock, now, step } = context;
+  const first = ceilToStep(now, step, clock);
+  if (grip === 'all') {
+    const moved = Math.max(nearestStep(start + to - from, step, clock), first);
+    return { start: moved, end: moved + end - start };
+  }
+  const nearest = nearestStep(to, step, clock);
+  if (grip === 'end')
+    return { start, end: Math.max(nearest, ceilToStep(Math.max(now, start) + 1, step, clock)) };
+  return { start: Math.min(Math.max(nearest, first), end - Math.min(lengthOfStep(step), end - start)), end };
 }
 
 /** The keyboard's period moved by so many steps; it keeps its length. */

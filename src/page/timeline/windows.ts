@@ -1,6 +1,9 @@
 import { DAY, HOUR } from '../../contract/durations.ts';
 import type { Period } from '../../contract/instants.ts';
-import { movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
+import { floorToStep, movedByStep, type Step, startOfStep, type ZoneClock } from '../../words/civil-time.ts';
+
+/** The unit of a step. */
+type Unit = Step['unit'];
 
 /** The shortest and the longest window that is shown, in milliseconds. */
 export const SHORTEST = HOUR;
@@ -46,30 +49,24 @@ export function panWindow({ start, end }: Period, share: number): Period {
  * A window moved by its whole length on the zone's clock, so that it begins at the same time of day after a change of the
  * clocks; by a month or a year where it is one.
  */
-export function turnedPage(
-  { start, end }: Period,
-  times: 1 | -1,
-  clock: ZoneClock,
-  unit?: Step['unit'],
-): Period {
+export function turnedPage({ start, end }: Period, times: 1 | -1, clock: ZoneClock, unit?: Unit): Period {
   const [from, to] = [clock.civil(start), clock.civil(end)];
   const moved = (civil: number): number =>
     clock.instant(unit ? movedByStep(civil, { unit, count: 1 }, times) : civil + times * (to - from));
   return { start: moved(from), end: moved(to) };
 }
 
-/**
- * The day, week, month or year around an instant, on the zone's clock. While now is in view, it begins today (this month for
- * a year): what is over can't be booked.
- *
- * @param anchor the instant that must be in the window
- * @param fromToday whether the window begins today in place of at the start of its unit
- */
-export function unitWindow(unit: Step['unit'], anchor: number, clock: ZoneClock, fromToday: boolean): Period {
+/** The day, week, month or year that begins an hour before now: what is over can't be booked. */
+export function windowFromNow(unit: Unit, now: number, clock: ZoneClock): Period {
+  const start = floorToStep(now - HOUR, minutes(15), clock);
+  return { start, end: clock.instant(movedByStep(clock.civil(start), { unit, count: 1 })) };
+}
+
+/** The day, week or month around an instant, on the zone's clock; the year that begins with its month. */
+export function unitWindow(unit: Unit, instant: number, clock: ZoneClock): Period {
   const step: Step = { unit, count: 1 };
-  const first: Step = fromToday ? { unit: unit === 'year' ? 'month' : 'day', count: 1 } : step;
-  const from = startOfStep(clock.civil(anchor), first);
-  return { start: clock.instant(from), end: clock.instant(movedByStep(from, step)) };
+  const start = startOfStep(clock.civil(instant), unit === 'year' ? { unit: 'month', count: 1 } : step);
+  return { start: clock.instant(start), end: clock.instant(movedByStep(start, step)) };
 }
 
 /** The steps of a click and of a drag, for windows up to a length. Longer windows snap to days. */

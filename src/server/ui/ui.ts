@@ -129,7 +129,7 @@ function networkPage(options: UiOptions): Html {
     html`<body class="network">
 <header><p class="brand"><strong>${served}</strong> at ${host}</p></header>
 <main>
-<h1>Network links between research sites</h1>
+<h1>Book a link between two research sites</h1>
 <noscript><p>With JavaScript this page shows what is free when, and books links. Without it, use the command line below.</p></noscript>
 <table><caption>Links and their capacity</caption>
 <thead><tr><th scope="col">Site</th><th scope="col">Site</th><th scope="col">Capacity</th></tr></thead>

@@ -1,19 +1,26 @@
 import { describe, expect, it } from 'vitest';
 import { change } from '../../../src/page/change.ts';
+import { EMPTY_DRAFT, picked, readDraft, startedAt } from '../../../src/page/draft.ts';
 import type { Own } from '../../../src/page/service.ts';
 import { openState } from '../../../src/page/state.ts';
-import { barHeight, isLane, LANE, layoutFor, rowAt } from '../../../src/page/timeline/layout.ts';
-import { tableLines, tableSegments } from '../../../src/page/timeline/lines.ts';
-import { changeTimeline, openTimeline, type TimelineAction } from '../../../src/page/timeline/model.ts';
-import { OwnBars } from '../../../src/page/timeline/own-bars.ts';
+import { blocksOf, ownByRow } from '../../../src/page/timeline/blocks.ts';
+import { barHeight, LANE, layoutFor } from '../../../src/page/timeline/layout.ts';
+import {
+  changeTimeline,
+  openTimeline,
+  rowsOf,
+  type TimelineAction,
+  type TimelineTerms,
+} from '../../../src/page/timeline/model.ts';
 import {
   bookable,
   draggedPeriod,
-  edgeAt,
+  gripAt,
+  grippedPeriod,
   lengthenedPeriod,
   movedPeriod,
-  resizedPeriod,
 } from '../../../src/page/timeline/pick.ts';
+import { aimAt, clickedStart, draggedMark } from '../../../src/page/timeline/view.ts';
 import {
   clampWindow,
   instantAt,
@@ -24,9 +31,10 @@ import {
   snapStep,
   turnedPage,
   unitWindow,
+  windowFromNow,
   zoomWindow,
 } from '../../../src/page/timeline/windows.ts';
-import { createClock, type Step } from '../../../src/words/civil-time.ts';
+import { createClock, lengthOfStep, type Step } from '../../../src/words/civil-time.ts';
 
 const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
 const clock = createClock('Europe/Brussels');
@@ -36,56 +44,75 @@ const at = (...parts: [number, number, number, number?, number?]): number =>
 const NOW = at(2026, 10, 22, 11, 30);
 const WEEK = { start: at(2026, 10, 23), end: at(2026, 10, 30) };
 
+const LINKS = ['a', 'b', 'c'].map((site1) => ({ site1, site2: 'z', bandwidth: 1000 }));
+const TERMS: TimelineTerms = { clock, now: NOW, links: LINKS, selectedRows: [], mayPick: true };
+
 describe('the timeline', () => {
-  const after = (now: number, ...actions: readonly TimelineAction[]) =>
+  const after = (terms: Partial<TimelineTerms>, ...actions: readonly TimelineAction[]) =>
     actions.reduce(
-      (state, action) =>
-        changeTimeline(state, action, { clock, now, links: 3, selectedRows: [], mayPick: true }),
+      (state, action) => changeTimeline(state, action, { ...TERMS, ...terms }),
       openTimeline(NOW, clock),
     );
 
-  it('goes on with the days while it begins today, and stays where somebody has moved it', () => {
-    const monday = NOW + DAY;
-    expect(after(monday, { type: 'dawned' }).window).toEqual(WEEK);
+  it('begins an hour before now and goes on with the time, until somebody has moved it', () => {
+    expect(after({}).window).toEqual({ start: NOW - HOUR, end: NOW + 7 * DAY - HOUR });
+    const later = { now: NOW + HOUR };
+    expect(after(later, { type: 'elapsed' }).window.start).toBe(NOW);
     const moved = { type: 'moved', window: { start: NOW - 7 * DAY, end: NOW } } as const;
-    expect(after(monday, moved, { type: 'dawned' }).window).toEqual(moved.window);
+    expect(after(later, moved, { type: 'elapsed' }).window).toEqual(moved.window);
   });
 
   it('begins a year that now is not in with the month that is shown, so that it is not over for the most part', () => {
     const tomorrow = { type: 'moved', window: { start: at(2026, 10, 23), end: at(2026, 10, 30) } } as const;
-    const year = after(NOW, tomorrow, { type: 'unit', unit: 'year' });
+    const year = after({}, tomorrow, { type: 'unit', unit: 'year' });
     expect(year.window).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
   });
 
-  it('shows the same days in another zone, and the same time where it shows no whole days', () => {
-    const { window } = change(
-      { ...openState(NOW, 'Europe/Brussels') },
-      { type: 'zoned', zone: 'UTC' },
-    ).timeline;
-    expect(window).toEqual({ start: Date.UTC(2026, 10, 22), end: Date.UTC(2026, 10, 29) });
-    const moved = { start: NOW, end: NOW + HOUR };
-    const zoomed = after(
-      NOW,
-      { type: 'moved', window: moved },
-      { type: 'rezoned', before: createClock('UTC') },
-    );
-    expect(zoomed.window).toEqual(moved);
+  it('follows the draft: what is out of view comes into view, and nothing moves for what is in view', () => {
+    const form = (start: number | string) => ({
+      ...{ ...EMPTY_DRAFT, site1: 'a', site2: 'z', start },
+    });
+    const opened = {
+      ...openState(NOW, 'Europe/Brussels'),
+      network: { name: null, base_url: '', login: true, sites: [], links: LINKS },
+      chosen: {
+        ...{ id: 'exp', name: 'exp', role: 'lead', expires_at: '2099-01-01T00:00:00Z' },
+        project: { id: 'p', name: 'p' },
+      },
+    };
+    const near = change(opened, { type: 'drafted', draft: form(NOW + DAY) });
+    expect(near.timeline.window).toEqual(opened.timeline.window);
+    const far = change(near, { type: 'drafted', draft: form('2026-12-24 09:00') });
+    const { start, end } = far.timeline.window;
+    expect(start).toBeLessThan(at(2026, 11, 24, 9));
+    expect(end).toBeGreaterThan(at(2026, 11, 24, 11));
+    expect(end - start).toBe(7 * DAY);
+    // What is typed elsewhere in the form moves nothing.
+    const away = { type: 'timeline', action: { type: 'now' } } as const;
+    const named = change(change(far, away), { type: 'drafted', draft: { ...far.draft, name: 'x' } });
+    expect(named.timeline.window).toEqual(opened.timeline.window);
   });
 
-  it('lets the keyboard go to the rows that a filter leaves', () => {
+  it('has the rows of the route that was chosen first, on a phone alone, and those that a filter leaves', () => {
+    const state = { ...openTimeline(NOW, clock), first: [2] };
+    expect(rowsOf(state, TERMS)).toEqual([2, 0, 1]);
+    const pair = { site1: 'a', site2: 'b', bandwidth: 1000 };
+    expect(rowsOf(state, { ...TERMS, pair })).toEqual([3, 2, 0, 1]);
+    expect(rowsOf({ ...state, filter: ' B' }, TERMS)).toEqual([2, 1]);
+    const phone = { ...state, isNarrow: true };
+    expect(rowsOf(phone, { ...TERMS, selectedRows: [1] })).toEqual([1]);
+    expect(rowsOf({ ...phone, isAll: true }, { ...TERMS, selectedRows: [1] })).toEqual([2, 0, 1]);
+  });
+
+  it('lets the keyboard go to the rows that a filter leaves, and begin with two sites without a link', () => {
     const down: TimelineAction = { type: 'key', key: 'ArrowDown', isShift: false };
-    const filtered: TimelineAction = { type: 'filtered', rows: [1, 2] };
-    expect(after(NOW, filtered, { type: 'focused' }).cursor?.row).toBe(1);
-    expect(after(NOW, filtered, { type: 'focused' }, down, down).cursor?.row).toBe(2);
-    expect(after(NOW, { type: 'focused' }, down).cursor?.row).toBe(1);
-  });
-
-  it('begins with the row of two sites without a link, which comes first', () => {
-    const pair = { site1: 'be-gent1', site2: 'gr-uth', bandwidth: 1000 };
-    const terms = { clock, now: NOW, links: 3, pair, selectedRows: [3, 0, 2], mayPick: true };
-    const focused = changeTimeline(openTimeline(NOW, clock), { type: 'focused' }, terms);
-    const down = changeTimeline(focused, { type: 'key', key: 'ArrowDown', isShift: false }, terms);
-    expect([focused, down].map(({ cursor }) => cursor?.row)).toEqual([3, 0]);
+    const filtered: TimelineAction = { type: 'set', parts: { filter: 'b' } };
+    expect(after({}, filtered, { type: 'focused' }, down).cursor?.row).toBe(1);
+    expect(after({}, { type: 'focused' }, down, down).cursor?.row).toBe(2);
+    const pair = { site1: 'a', site2: 'b', bandwidth: 1000 };
+    const terms = { pair, selectedRows: [3, 0, 2] };
+    expect(after(terms, { type: 'focused' }).cursor?.row).toBe(3);
+    expect(after(terms, { type: 'focused' }, down).cursor?.row).toBe(0);
   });
 });
 
@@ -113,12 +140,12 @@ describe('a window', () => {
     expect(clampWindow(panWindow(WEEK, 1000), NOW).end).toBe(NOW + 5 * 366 * DAY);
   });
 
-  it('of a unit begins today while now is shown, else with the unit; the next page with the next', () => {
-    expect(unitWindow('day', NOW, clock, true)).toEqual({ start: at(2026, 10, 22), end: at(2026, 10, 23) });
-    expect(unitWindow('week', NOW, clock, true)).toEqual({ start: at(2026, 10, 22), end: at(2026, 10, 29) });
-    expect(unitWindow('year', NOW, clock, true)).toEqual({ start: at(2026, 10, 1), end: at(2027, 10, 1) });
-    expect(unitWindow('week', NOW + 10 * DAY, clock, false).start).toBe(at(2026, 10, 30));
-    const month = unitWindow('month', NOW + 30 * DAY, clock, false);
+  it('of a unit begins an hour before now, else with the unit; the next page with the next', () => {
+    const start = NOW + 7 * MINUTE;
+    expect(windowFromNow('day', start, clock)).toEqual({ start: NOW - HOUR, end: NOW + 23 * HOUR });
+    expect(windowFromNow('month', NOW, clock).end).toBe(at(2026, 11, 22, 10, 30));
+    expect(unitWindow('week', NOW + 10 * DAY, clock).start).toBe(at(2026, 10, 30));
+    const month = unitWindow('month', NOW + 30 * DAY, clock);
     expect(month).toEqual({ start: at(2026, 11, 1), end: at(2027, 0, 1) });
     expect(turnedPage(month, 1, clock, 'month')).toEqual({ start: at(2027, 0, 1), end: at(2027, 1, 1) });
     // The clocks are put forward within the second week.
@@ -128,48 +155,59 @@ describe('a window', () => {
 });
 
 describe('the drawing', () => {
-  it('has rows below the axis and none elsewhere', () => {
-    const layout = layoutFor(375, true);
-    const rows = [0, layout.axis - 1, layout.axis, layout.axis + layout.row, layout.axis + 12 * layout.row];
-    expect(rows.map((y) => rowAt(y, layout, 12))).toEqual([undefined, undefined, 0, 1, undefined]);
+  const own = (name: string, start: number, end: number): Own => ({
+    ...{ id: name, name, site1: 'a', site2: 'z', bandwidth: 10, start, end },
+  });
+  const names = (start: number, end: number, pixel = 0) => {
+    const some = [own('long', 0, 100), own('other', 20, 30), own('third', 22, 40), own('last', 24, 200)];
+    const [row = []] = ownByRow([...some, own('short', 150, 151)].toReversed(), LINKS, undefined);
+    const blocks = blocksOf(row, { start, end }, pixel);
+    return blocks.map((block) => [...block.own.map(({ name }) => name), block.lane]);
+  };
+
+  it('has my reservations in two lanes, and the number of the others', () => {
+    expect(names(0, 300, 0.1)).toEqual([
+      ...[
+        ['long', 0],
+        ['other', 1],
+        ['third', 'last', 2],
+      ],
+      ['short', 0],
+    ]);
+    // They keep their lanes while the window moves.
+    expect(names(145, 300)).toEqual([
+      ['last', 2],
+      ['short', 0],
+    ]);
+    // In a wide window a block is three pixels wide at least.
+    expect(names(0, 300, 20)[1]).toEqual(['other', 1]);
   });
 
-  it.each([
-    [375, true],
-    [800, false],
-  ])(
-    '%i pixels wide: my reservations have a lane below the plot, and a pointer 24 pixels of it',
-    (width, isNarrow) => {
-      const layout = layoutFor(width, isNarrow);
-      expect(layout.lane).toBeGreaterThan(layout.top + layout.plot);
-      expect(layout.lane + LANE).toBeLessThan(layout.row);
-      const isLaneAt = (y: number): boolean => isLane(layout.axis + 3 * layout.row + y, layout);
-      const tall = Array.from({ length: layout.row }, (_, y) => y).filter(isLaneAt);
-      expect([tall.length, tall.at(-1)]).toEqual([24, layout.row - 1]);
-      expect([isLaneAt(layout.lane), isLaneAt(layout.top)]).toEqual([true, false]);
-      // As much is left to pick a time.
-      expect(layout.row - tall.length).toBeGreaterThanOrEqual(24);
-    },
-  );
-
-  it('finds my reservations where they are: the shorter ones lie upon the longer ones', () => {
-    const own = (name: string, start: number, end: number): Own => ({
-      ...{ id: name, name, site1: 'a', site2: 'b', bandwidth: 10, start, end },
+  it.each([true, false])('is met at its rows, lanes and ends; narrow: %j', (isNarrow) => {
+    const layout = layoutFor(isNarrow);
+    const [start, end] = [NOW + 2 * HOUR, NOW + 6 * HOUR];
+    const sight = {
+      ...{ clock, now: NOW, layout, width: 1000, rows: [1, 0, 2], own: [[own('mine', start, end)]] },
+      state: { window: { start: NOW, end: NOW + 10 * HOUR } },
+    };
+    const aim = (x: number, row: number, y: number) => {
+      const { row: found, block, grip } = aimAt(sight, { x, y: row * layout.row + y }) ?? {};
+      return [found, block?.own[0].name, grip];
+    };
+    expect(aim(400, 1, layout.top + 1)).toEqual([0, 'mine', 'all']);
+    expect(aim(600, 1, layout.top + LANE - 1)).toEqual([0, 'mine', 'end']);
+    expect(aim(400, 1, layout.top + LANE)).toEqual([0, undefined, undefined]);
+    expect(aim(400, 0, layout.top + 1)).toEqual([1, undefined, undefined]);
+    expect([aim(400, -1, 5), aim(400, 3, 5)]).toEqual([
+      [undefined, undefined, undefined],
+      [undefined, undefined, undefined],
+    ]);
+    const y = layout.row + layout.top + 1;
+    const moved = draggedMark(sight, { x: 400, y }, { x: 500, y }, true);
+    expect(moved).toMatchObject({ own: { id: 'mine' }, start: start + HOUR, end: end + HOUR });
+    expect(draggedMark(sight, { x: 400, y }, { x: 500, y }, false)).toEqual({
+      ...{ row: 0, start: NOW + 4 * HOUR, end: NOW + 5 * HOUR },
     });
-    const link = { site1: 'b', site2: 'a', bandwidth: 1000 };
-    const bars = new OwnBars(
-      [own('short', 20, 30), own('long', 0, 100), own('late', 102, 110)],
-      [link],
-      undefined,
-    );
-    const at = (instant: number): (string | undefined)[] => bars.at(0, instant, 3).map(({ name }) => name);
-    expect(bars.in(0).map(({ name }) => name)).toEqual(['long', 'short', 'late']);
-    expect(at(25)).toEqual(['short', 'long']);
-    // Beside a bar the one that is there comes first.
-    expect(at(18)).toEqual(['long', 'short']);
-    expect(at(101.5)).toEqual(['late', 'long']);
-    expect(at(120)).toEqual([]);
-    expect(bars.at(1, 25, 3)).toEqual([]);
   });
 
   it('lets nothing look free that is not, and draws a little as something', () => {
@@ -232,39 +270,55 @@ describe('picking', () => {
   });
 });
 
-describe('the table', () => {
-  it('asks for whole days, a segment for each length of day, and for nothing that is over', () => {
-    // Six hours each, of which the clocks take one.
-    const march = tableSegments({ start: at(2027, 2, 22), end: at(2027, 3, 5) }, clock, NOW);
-    expect(march.map(({ points }) => points)).toEqual([24, 1, 31]);
-    const month = tableSegments({ start: at(2027, 2, 15), end: at(2027, 3, 15) }, clock, NOW);
-    expect(month.map(({ start, end, points }) => [(end - start) / points / HOUR, points])).toEqual([
-      ...[[24, 13]],
-      ...[[23, 1]],
-      [24, 17],
-    ]);
-    expect(tableSegments({ start: NOW - 30 * DAY, end: NOW - 9 * DAY }, clock, NOW)).toEqual([]);
-    const [first] = tableSegments({ start: NOW - 30 * DAY, end: NOW + 30 * DAY }, clock, NOW);
-    expect(first?.start).toBeGreaterThan(NOW - DAY);
-  });
-
-  it('makes one line of neighbours with the same facts, unless a reservation of mine begins there', () => {
-    const part = (index: number, free: number) => ({
-      ...{ start: index * HOUR, end: (index + 1) * HOUR, free, freeMax: free, vlans: 5 },
-    });
-    const columns = [part(0, 10), part(1, 10), part(2, 20), part(3, 20), part(4, 20)];
-    const mine = { id: 'con_1', site1: 'a', site2: 'b', bandwidth: 1 };
-    const lines = tableLines(columns, [{ ...mine, start: 3 * HOUR, end: 4 * HOUR }]);
-    expect(lines.map(({ start, end, own }) => [start / HOUR, end / HOUR, own.length])).toEqual([
-      ...[[0, 2, 0]],
-      ...[[2, 3, 0]],
-      ...[[3, 4, 1]],
-      [4, 5, 0],
-    ]);
-  });
+describe('what is picked', () => {
+  const cases = [HOUR, DAY, 7 * DAY, 31 * DAY, 366 * DAY].flatMap((length) =>
+    [300, 560, 1333].flatMap((width) =>
+      ['Europe/Brussels', 'Asia/Kathmandu', 'UTC'].map((zone) => [length, width, zone] as const),
+    ),
+  );
+  it.each(cases)(
+    'in a window of %i ms, %i pixels wide, in %s is what the form shows and sends',
+    (length, width, zone) => {
+      const zoned = createClock(zone);
+      const window = { start: NOW - length / 10, end: NOW + 0.9 * length };
+      const sight = {
+        ...{ clock: zoned, now: NOW, width, layout: layoutFor(false), rows: [0], own: [], state: { window } },
+      };
+      const sent = (draft: typeof EMPTY_DRAFT) => {
+        const read = readDraft(draft, { now: NOW, links: LINKS, expiry: NOW + 9999 * DAY, zone });
+        return read.wish?.request ?? expect.fail(JSON.stringify([...read.problems]));
+      };
+      const [link = expect.fail()] = LINKS;
+      const pixel = length / width;
+      for (const x of [0.55, 0.73, 0.98].map((share) => Math.round(share * width))) {
+        const instant = instantAt(x, window, width);
+        const start = clickedStart(instant, sight);
+        // A click keeps the length, a volume, and the distance of an end that was typed as a time.
+        for (const [ending, lasting] of [
+          ['90m', 90 * MINUTE],
+          ['50T', 400_000 * 1000],
+          [NOW + 3 * HOUR, 3 * HOUR],
+        ] as const) {
+          const typed = { ...EMPTY_DRAFT, start: NOW, ending };
+          const draft = startedAt(typed, link, start, { start: NOW, end: NOW + lasting });
+          expect(sent(draft)).toMatchObject({ start, end: start + lasting });
+          if (typeof ending === 'string') expect(draft.ending).toEqual(ending);
+        }
+        expect(start % MINUTE).toBe(0);
+        expect(Math.abs(start - instant)).toBeLessThanOrEqual(
+          Math.max(lengthOfStep(snapStep(window, 'click')), pixel) * 0.75,
+        );
+        const mark = draggedMark(sight, { x: x - width / 4, y: 20 }, { x, y: 3 }, true) ?? expect.fail();
+        expect(sent(picked(EMPTY_DRAFT, link, mark))).toMatchObject({ start: mark.start, end: mark.end });
+        expect([mark.start % MINUTE, mark.end % MINUTE]).toEqual([0, 0]);
+        expect(Math.abs(mark.end - instant)).toBeLessThanOrEqual(lengthOfStep(snapStep(window, 'drag')));
+      }
+      expect(clickedStart(NOW - 20 * MINUTE, sight)).toBe(NOW);
+    },
+  );
 });
 
-describe('an edge of my reservation’s bar', () => {
+describe('a grip of my reservation’s block', () => {
   const HOURS = 3_600_000;
   const now = Date.parse('2026-11-22T10:00:00Z');
   const step = { unit: 'minute', count: 60 } as const;
@@ -273,22 +327,29 @@ describe('an edge of my reservation’s bar', () => {
   const active = { start: now - HOURS, end: now + HOURS };
   const x = (instant: number): number => (instant - now) / 60_000;
 
-  it('is where it can still be moved, and leaves half of a narrow bar', () => {
-    expect([115, 120, 127, 239, 246, 247].map((at) => edgeAt(later, at, x, now))).toEqual([
-      ...['start', 'start', undefined, 'end', 'end', undefined],
+  it('is where it can still be moved, and leaves half of a narrow block', () => {
+    expect([115, 120, 127, 239, 246, 247].map((at) => gripAt(later, at, x, now))).toEqual([
+      ...['start', 'start', 'all', 'end', 'end', 'all'],
     ]);
-    expect(edgeAt(active, x(active.start), x, now)).toBeUndefined();
-    expect(edgeAt(active, 60, x, now)).toBe('end');
-    expect(edgeAt({ ...active, end: now }, 0, x, now)).toBeUndefined();
+    expect(gripAt(active, x(active.start), x, now)).toBeUndefined();
+    expect(gripAt(active, 60, x, now)).toBe('end');
+    expect(gripAt({ ...active, end: now }, 0, x, now)).toBeUndefined();
     const narrow = { start: later.start, end: later.start + 8 * 60_000 };
-    expect([122, 124].map((at) => edgeAt(narrow, at, x, now))).toEqual(['start', undefined]);
+    expect([122, 124].map((at) => gripAt(narrow, at, x, now))).toEqual(['start', 'all']);
   });
 
   it('goes to the nearest step; something is left of it, and of the time to come', () => {
-    const end = (instant: number) => (resizedPeriod(later, 'end', instant, context).end - now) / HOURS;
+    const end = (instant: number) => (grippedPeriod(later, 'end', [0, instant], context).end - now) / HOURS;
     expect([5.4, 5.6, 1, -9].map((hours) => end(now + hours * HOURS))).toEqual([5, 6, 3, 3]);
-    const start = (instant: number) => (resizedPeriod(later, 'start', instant, context).start - now) / HOURS;
+    const start = (instant: number) =>
+      (grippedPeriod(later, 'start', [0, instant], context).start - now) / HOURS;
     expect([2.4, 1.4, -9, 9].map((hours) => start(now + hours * HOURS))).toEqual([2, 1, 0, 3]);
-    expect(resizedPeriod(active, 'end', now - 5 * HOURS, context)).toEqual({ ...active, end: now + HOURS });
+    const all = (hours: number) => grippedPeriod(later, 'all', [now, now + hours * HOURS], context);
+    expect([1.4, -9].map((hours) => (all(hours).start - now) / HOURS)).toEqual([3, 0]);
+    expect(all(5).end - all(5).start).toBe(later.end - later.start);
+    expect(grippedPeriod(active, 'end', [0, now - 5 * HOURS], context)).toEqual({
+      ...active,
+      end: now + HOURS,
+    });
   });
 });
