@@ -52,9 +52,9 @@ function Work({ page, network }: { page: Page; network: NetworkFacts }) {
             </h2>
             <Timeline page={page} network={network} />
           </section>
+          <BookThis page={page} />
         </div>
         {login && !login.user && <Links network={network} />}
-        <BookThis page={page} />
       </div>
       <ReservationList page={page} />
     </>

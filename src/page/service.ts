@@ -332,7 +332,7 @@ export function createService(options: ServiceOptions) {
       },
       { body: JSON.stringify(toBody(request, [])), signal: dryRun },
     );
-    // A dry run that is refused is no failure of the request: browsers would write it into their console.
+    // A dry run that is refused is no failure of the request: browsers would show it as an error.
     const answer: Reservation | { ok: false; problem: RefusalFacts } = JSON.parse(
       await textOf(reply, dryRun),
     );
