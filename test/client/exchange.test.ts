@@ -244,19 +244,6 @@ describe('row 10, 12: no reply, or half of one', () => {
     expect(String(facts.why).includes('may have taken effect')).toBe(maybeDone === true);
   });
 
-  test.each([500, 502, 503, 504])(
-    'a POST with the answer %i: the failure says whether it may have taken effect',
-    async (status) => {
-      for (const reply of [
-        new Response(null, { status }),
-        json({ detail: 'Internal Server Error' }, status),
-      ]) {
-        const { message, facts } = await failure(reply, post());
-        expect(`${message} ${facts.why ?? ''}`).toMatch(/effect|nothing was (?:changed|booked)/i);
-      }
-    },
-  );
-
   test('a body over 1 MiB is cut off, not read to its end', async () => {
     const read = { bytes: 0 };
     const found = await failure(endless(read));

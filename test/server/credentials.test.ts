@@ -227,32 +227,3 @@ test('an experiment token ends before its user token: 403 token_expired', async 
   expect(problemIn(refused).detail[0]?.facts).toEqual({ token: 'experiment', expires_at });
   expect(outcome(await caller.book())).toBe('403 token_expired');
 });
-
-describe("an experiment token that the portal's key signed", () => {
-  const good = decodeJwt(experiment);
-  const act = { sub: userClaims.sub, role: 'lead' };
-  const changed: [title: string, changes: Record<string, unknown>, expected: string][] = [
-    ['as the portal makes it', {}, '201'],
-    ['role in capitals, as the API has it', { act: { ...act, role: 'LEAD' } }, '201'],
-    ['an unknown role', { act: { ...act, role: 'owner' } }, '403 role_not_allowed'],
-    ["another's", { act: { ...act, sub: `${act.sub}x` } }, '403 token_invalid'],
-    ['no exp_exp', { exp_exp: undefined }, '403 token_invalid'],
-    ['an expiry in the past', { exp_exp: at(-1) }, '422 experiment_expired Date'],
-    ['the subject of a project', { sub: service.project }, '403 token_invalid'],
-  ];
-  test.each(changed)('%s: %3$s', async (_, changes, expected) => {
-    const token = await issuers.portal.issue({ ...good, ...changes });
-    const headers = { authorization: `Bearer ${user}`, [EXPERIMENT_TOKEN_HEADER]: token };
-    expect(outcome(await service.with(headers).book())).toBe(expected);
-  });
-
-  test('is refused from every other issuer: 403', async () => {
-    for (const issuer of [issuers.identity, issuers.connectivity]) {
-      const headers = {
-        authorization: `Bearer ${user}`,
-        [EXPERIMENT_TOKEN_HEADER]: await issuer.issue({ ...good }),
-      };
-      expect(outcome(await service.with(headers).book())).toBe('403 token_invalid');
-    }
-  });
-});

@@ -1,4 +1,3 @@
-import { DatabaseSync } from 'node:sqlite';
 import * as v from 'valibot';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ProblemBody } from '../../src/contract/problems.ts';
@@ -57,25 +56,6 @@ describe('a server that trusts issuers elsewhere', async () => {
       (await service.send('GET', LINKS, { headers: { authorization: `Bearer ${user()}` } })).status,
     ).toBe(200);
     expect(world.fetched.toSorted()).toEqual(Object.values(KEY_SETS).toSorted());
-  });
-
-  test('accepts every kind of token from each of them', async () => {
-    const userOfPortal = user({ iss: PORTAL }, portalKey);
-    // Ids without an owner (row 50).
-    const experimentToken = experimentOfLogin({ sub: 'exp_login_1' });
-    expect(outcome(await book(service, userOfPortal, experimentToken))).toBe('201');
-    const body = booking({ tokens: [projectOfLogin({ sub: 'proj_login_1' })] });
-    const reply = await service.send('POST', CONNECTIVITY, { headers: headersWith(user()), body });
-    expect(outcome(reply)).toBe('201');
-  });
-
-  test('has no users of its own', async () => {
-    await expect(service.userToken('lead')).rejects.toThrow(RangeError);
-    const database = new DatabaseSync(service.file, { readOnly: true });
-    for (const table of ['person', 'project', 'experiment', 'membership']) {
-      expect(database.prepare(`SELECT count(*) AS rows FROM ${table}`).get()).toEqual({ rows: 0 });
-    }
-    database.close();
   });
 
   test.each([

@@ -601,16 +601,6 @@ describe('an answer that does not verify', () => {
     expect((await here.again().show(id)).verified).toBe(true);
     expect(await here.outcomes()).toEqual(['made-1 reserve booked id']);
   });
-
-  test('before a delete request that is not sent: the reservation stays in the ledger', {}, async () => {
-    const here = await scene(NONE);
-    here.fates['POST'] = [forged];
-    await failureOf(() => create(here.reservations, LATER));
-    const id = await onlyId(here);
-    here.fates['DELETE'] = [unreachable];
-    await failureOf(() => remove(here.reservations, id));
-    expect((await here.reservations.list()).items).toMatchObject([{ id }]);
-  });
 });
 
 describe('changes that are made together', () => {
