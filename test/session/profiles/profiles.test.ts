@@ -184,14 +184,6 @@ describe('the values of a profile', () => {
     });
   });
 
-  test('each of the user’s settings changes a built-in profile alone', async () => {
-    configure({ profiles: { local: { baseUrl: 'http://127.0.0.1:1' } } });
-    expect(await resolve('local')).toMatchObject({
-      baseUrl: 'http://127.0.0.1:1',
-      portalUrl: 'http://127.0.0.1:4280/portal',
-    });
-  });
-
   test('addresses lose their trailing slashes', async () => {
     configure({ profiles: { lab: { ...LAB, baseUrl: 'https://conn.lab.example/api//' } } });
     expect((await resolve('lab')).baseUrl).toBe('https://conn.lab.example/api');
