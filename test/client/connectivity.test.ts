@@ -214,6 +214,18 @@ describe.each(PROVING)('the answer to %s', (method, call) => {
 describe.each(PROVING.filter(([method]) => method !== 'show'))(
   'the answer to %s, compared with the request',
   (_method, call) => {
+    // What differs: test/client/searches.test.ts.
+    test('row 23: is refused where it differs, signed, in plain JSON, or unsigned', async () => {
+      const changes = { bandwidth: 999 };
+      for (const answers of [[jwt(signed(changes))], [json(wire(changes)), jwt(signed(changes))]]) {
+        const failure = await failureOf(() => call(service(...answers).client));
+        expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+      }
+      const unsigned = service(json(wire(changes)), json(wire(changes)));
+      const failure = await failureOf(() => call(unsigned.client, { allowUnsigned: true }));
+      expect(failure).toMatchObject({ code: 'unverified', facts: { reservation: IDS.reservation } });
+    });
+
     test.each<[string, () => Response | Answer]>([
       ['answered with 503', () => html(503)],
       ['answered with 404', () => json({}, 404)],

@@ -183,18 +183,6 @@ describe('the message of a refusal', () => {
     expect({ code, message }).toEqual({ code: 'request_rejected', message: 'body.bandwidth: No.' });
     expect(facts.details).toEqual([{ loc: ['body', 'bandwidth'], msg: 'No.', type: 'NotValid' }]);
   });
-
-  test.each<[string, unknown, unknown[], string]>([
-    ['the spec’s beside another', ['body', 'Bandwidth', 'Site'], ['body', 'Bandwidth', 'Site'], 'No.'],
-    ['with an index', ['body', 'tokens', 0], ['body', 'tokens', 0], 'body.tokens.0: No.'],
-    ['a text', 'Site', ['Site'], 'No.'],
-    ['with what is no name', [null, { a: 1 }, 'x'], ['x'], 'x: No.'],
-    ['null', null, [], 'No.'],
-  ])('row 67: a loc: %s', async (_, loc, kept, said) => {
-    const { message, facts } = await failure(json({ detail: [{ loc, msg: 'No.', type: 'x' }] }, 422));
-    expect(facts.details).toEqual([{ loc: kept, msg: 'No.', type: 'x' }]);
-    expect(message).toBe(said);
-  });
 });
 
 describe('row 1, 2: a redirect is an error, and nothing is sent again', () => {

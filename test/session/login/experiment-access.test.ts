@@ -203,6 +203,10 @@ describe('the profile’s command', () => {
       ({ origin: 'command', where: 'program', get: async () => new Secret('opaque') }) as const;
     expect(await access({ tokenFrom: opaque, wanted: 'one' })).toMatchObject({ id: undefined });
   });
+
+  test('is not run when a token is given', async () => {
+    expect(await access({ tokenFrom, given })).toMatchObject({ id: GIVEN, origin: 'environment' });
+  });
 });
 
 describe('an earlier token of the portal', () => {

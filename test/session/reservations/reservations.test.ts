@@ -460,16 +460,10 @@ describe('a person’s own idempotency key', () => {
     },
   );
 
-  test.each<[string, Partial<ReservationRequest>]>([
-    ['bandwidth', { bandwidth: 5 }],
-    ['site', { site2: 'fr-lille' }],
-    ['start', { start: NOW + HOUR + 1000 }],
-    ['end', { end: NOW + 4 * HOUR }],
-    ['start: now', { start: 'now' }],
-  ])('for another %s: idempotency_key_reused, and nothing is sent', async (_, changes) => {
+  test('for another request: idempotency_key_reused, and nothing is sent', async () => {
     const here = await scene();
     await create(here.reservations, LATER, KEY);
-    const failure = await failureOf(() => create(here.again(), { ...LATER, ...changes }, KEY));
+    const failure = await failureOf(() => create(here.again(), { ...LATER, bandwidth: 5 }, KEY));
     expect(failure.code).toBe('idempotency_key_reused');
     expect(failure.message).toContain('my-key');
     expect(here.sent('POST')).toBe(1);
