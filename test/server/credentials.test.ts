@@ -5,6 +5,8 @@ import { EXPERIMENT_TOKEN_HEADER } from '../../src/contract/routes.ts';
 import {
   at,
   booking,
+  type Caller,
+  CONNECTIVITY,
   DAY,
   endpointsOf,
   HOUR,
@@ -51,6 +53,7 @@ const GUARDED = endpointsOf(service, reservation)
     };
     return {
       name,
+      service: route.service,
       method: route.method,
       address,
       headers: (route.credentials === 'experiment'
@@ -71,7 +74,10 @@ const BAD_CREDENTIALS: [title: string, authorization: string | undefined, code: 
   ['a token by another key', `Bearer ${wrongKey}`, 'token_invalid', /restarted with new keys\? Log in again/],
 ];
 
-test.each(GUARDED)('row 34: $method $address ($name)', async ({ method, address, headers, body }) => {
+/** Where the metadata of the service are (RFC 9728 §5.1); the portal is another resource. */
+const METADATA = `resource_metadata="${service.base}/.well-known/oauth-protected-resource"`;
+
+test.each(GUARDED)('row 34: $method $address ($name)', async ({ method, address, headers, body, ...of }) => {
   const before = service.rows();
   for (const [title, authorization, code, says] of BAD_CREDENTIALS) {
     const reply = await service.send(method, address, {
@@ -80,8 +86,19 @@ test.each(GUARDED)('row 34: $method $address ($name)', async ({ method, address,
     });
     expect([title, outcome(reply)]).toEqual([title, `403 ${code}`]);
     expect(problemIn(reply).detail[0]?.msg).toMatch(says);
+    const invalid = code === 'token_missing' ? [] : ['error="invalid_token"'];
+    const challenge = [...invalid, ...(of.service === 'connectivity' ? [METADATA] : [])].join(', ');
+    expect(reply.headers.get('www-authenticate')).toBe(`Bearer ${challenge}`.trim());
   }
   expect(service.rows()).toEqual(before);
+});
+
+test('a refusal for want of an experiment token says where the metadata are, and no other refusal does', async () => {
+  const challenge = async (caller: Caller, address: string) =>
+    (await caller.send('GET', address)).headers.get('www-authenticate');
+  const caller = service.with({ authorization: `Bearer ${user}` });
+  expect(await challenge(caller, CONNECTIVITY)).toBe(`Bearer ${METADATA}`);
+  expect(await challenge(caller, '/nothing')).toBeNull();
 });
 
 /** What a placement of tokens is: `Authorization`, the experiment header, and the body's `tokens`. */

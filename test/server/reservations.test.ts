@@ -252,15 +252,6 @@ describe('update', async () => {
     await lead.delete(before.id);
   });
 
-  test('answers as GET: signed on request; and needs no member at all', async () => {
-    const before = await booked(lead, hours(100, 102));
-    const signed = await lead.update(before.id, { bandwidth: '2', tokens: [] }, '', SIGNED);
-    const { connectivity } = await verified(service, signed, before.id);
-    expect(connectivity).toEqual({ ...before, bandwidth: 2 });
-    expect((await lead.update(before.id, {})).body).toEqual(connectivity);
-    await lead.delete(before.id);
-  });
-
   const REFUSED: [title: string, change: Record<string, unknown>, expected: string][] = [
     ['more than is free', { bandwidth: '401' }, '422 bandwidth_unavailable Bandwidth'],
     ['a period without free tags', hours(100, 105), '422 vlans_unavailable Bandwidth'],
