@@ -124,17 +124,6 @@ describe('what a status means (cli/README.md, "Exit codes")', () => {
 describe('the message of a refusal', () => {
   test.each<[string, unknown, string]>([
     [
-      'the detail’s message',
-      { detail: [{ loc: ['Site'], msg: 'No such site.', type: 'NotValid' }] },
-      'No such site.',
-    ],
-    ['a detail that is a text', { detail: 'Not today.' }, 'Not today.'],
-    [
-      'the first message that is not empty',
-      { detail: [{ loc: [], msg: '' }, { msg: 'Not today.' }] },
-      'Not today.',
-    ],
-    [
       'the status, where the service says no more than its phrase',
       { detail: 'Bad Request' },
       'The service answered with status 400.',
