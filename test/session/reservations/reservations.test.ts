@@ -387,26 +387,21 @@ describe('a search whose answer is lost', () => {
   /** Somebody else has most of the link in the meantime, so that a second booking would be elsewhere. */
   const taken: ReservationRequest = { ...LATER, bandwidth: 50_000 };
 
-  test.each(SEARCHES)('%s: sent again under its key, it is booked once', async (_, search, asked) => {
-    const here = await scene();
+  test.each(
+    SEARCHES.flatMap(([kind, search, asked]) => [
+      [kind, 'sent again under its key', ALL, [replyLost, vanished], 4, search, asked] as const,
+      [kind, 'found in the list', LIST_ONLY, [replyLost], 2, search, asked] as const,
+    ]),
+  )('%s: %s, it is booked once', async (_, __, abilities, fates, count, search, asked) => {
+    const here = await scene(abilities);
     await create(here.reservations, taken);
-    here.fates['POST'] = [replyLost, vanished];
+    here.fates['POST'] = [...fates];
     const { reservation } = await create(here.reservations, search);
     const booked = await here.onServer();
     expect(booked.map(({ id }) => id)).toContain(reservation.id);
-    expect(booked).toHaveLength(2);
+    expect([booked.length, here.sent('POST')]).toEqual([2, count]);
     const entry = await here.ledger.about(reservation.id);
     expect(entry).toMatchObject({ outcome: 'booked', reservation, requested: asked });
-  });
-
-  test.each(SEARCHES)('%s: with a list only, it is found there', async (_, search) => {
-    const here = await scene(LIST_ONLY);
-    await create(here.reservations, taken);
-    here.fates['POST'] = [replyLost];
-    const { reservation } = await create(here.reservations, search);
-    expect((await here.onServer()).map(({ id }) => id)).toContain(reservation.id);
-    expect(here.sent('POST')).toBe(2);
-    expect(await here.outcomes()).toEqual(['made-1 reserve booked id', 'made-2 reserve booked id']);
   });
 
   test.each(SEARCHES)('%s: what lies outside of it in the list is not taken for it', async (_, search) => {
