@@ -45,10 +45,6 @@ export interface ForeignIssuers {
   issuers: readonly (string | TrustedIssuer)[];
   /** Must be named by the `aud` of a user token, and of any other token that has an `aud`. Default: not checked. */
   audience?: string;
-  /** `{portal_url}`, to tell clients. Default: the last issuer of project or experiment tokens. */
-  portalUrl?: string;
-  /** `{auth_url}`, to tell clients. Default: the first issuer of user tokens. */
-  authUrl?: string;
   /**
    * Fetches the key sets, and sends the page's requests to identity provider and portal, within 5 s and 1 MiB each; must not
    * follow redirects. Default: as `RemoteKeySetOptions` has it, and for the page the platform's.
@@ -168,15 +164,18 @@ export function soleIssuer(options: ForeignIssuers): string | undefined {
   return another === undefined ? issuer : undefined;
 }
 
-/** The addresses of portal and identity provider when other issuers are trusted, without a slash at the end. */
+/**
+ * The addresses of portal and identity provider when other issuers are trusted, without a slash at the end: the last issuer of
+ * project or experiment tokens, and the first of user tokens.
+ */
 export function foreignAddresses(options: ForeignIssuers): { portal: string; identity: string } {
   const issuers = trustedIssuers(options);
   const portals = issuers.filter(({ kinds = TRUSTED_KINDS }) => kinds.some((kind) => kind !== 'user'));
   const [identity = ''] = issuersFor('user', issuers);
   const plain = (address: string): string => address.replace(/\/+$/, '');
   return {
-    portal: plain(options.portalUrl ?? portals.at(-1)?.issuer ?? ''),
-    identity: plain(options.authUrl ?? identity),
+    portal: plain(portals.at(-1)?.issuer ?? ''),
+    identity: plain(identity),
   };
 }
 

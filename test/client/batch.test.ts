@@ -4,7 +4,7 @@ import type { ChangeOptions } from '../../src/client/changes.ts';
 import { MAX_ITEMS, type Reservation } from '../../src/contract/reservation.ts';
 import { asRequest, type ChangeItem } from '../../src/contract/reservation-request.ts';
 import { failureOf } from '../fixtures/failures.ts';
-import { IDS, NOW, RESERVATION } from '../fixtures/tokens.ts';
+import { IDS, RESERVATION } from '../fixtures/tokens.ts';
 import { type Answer, BASE, clientOf, described, signed } from './answers.ts';
 import { html, json, jwt } from './replies.ts';
 
@@ -36,39 +36,6 @@ function service(answer: Answer, spec: Answer = described) {
 const answering = (...items: unknown[]) => service(() => json({ items }));
 
 describe('a batch', () => {
-  test('is sent whole, and each answer is proven', async () => {
-    const first = proven(RESERVATION);
-    const { run, sent } = answering(first, proven(SECOND), GONE);
-    const results = await run({ idempotencyKey: 'k' });
-    expect(results).toMatchObject([
-      { reservation: RESERVATION, verified: true, token: first.token },
-      { reservation: SECOND, verified: true },
-      null,
-    ]);
-    const [, request] = sent;
-    expect(request).toMatchObject({ method: 'POST', url: `${BASE}/apis/v1alpha1/connectivity:batch` });
-    expect(request?.headers.get('idempotency-key')).toBe('k');
-    const dates = { start_date: RESERVATION.start_date, end_date: RESERVATION.end_date };
-    expect(JSON.parse(request?.body ?? '')).toMatchObject({
-      items: [
-        { action: 'create', site1, site2, bandwidth: String(bandwidth), ...dates },
-        { action: 'update', id: OTHER_ID, bandwidth: '5', ...dates },
-        { action: 'delete', id: IDS.reservation },
-      ],
-      tokens: [expect.any(String)],
-    });
-  });
-
-  test('a start of now is a start of null, and a name goes along', async () => {
-    const request = { ...REQUEST, start: 'now', name: 'a' } as const;
-    const { run, sent } = answering(
-      proven({ ...RESERVATION, start_date: new Date(NOW).toISOString(), name: 'a' }),
-      GONE,
-    );
-    await run({}, [{ action: 'create', request }, DELETE]);
-    expect(JSON.parse(sent[1]?.body ?? '').items).toMatchObject([{ start_date: null, name: 'a' }, DELETE]);
-  });
-
   test('an answer without a token is read again for one', async () => {
     const { run, sent } = answering(proven(RESERVATION), { connectivity: SECOND, token: null }, GONE);
     expect((await run())[1]).toMatchObject({ verified: true });

@@ -124,17 +124,6 @@ describe('what a status means (cli/README.md, "Exit codes")', () => {
 describe('the message of a refusal', () => {
   test.each<[string, unknown, string]>([
     [
-      'the detail’s message',
-      { detail: [{ loc: ['Site'], msg: 'No such site.', type: 'NotValid' }] },
-      'No such site.',
-    ],
-    ['a detail that is a text', { detail: 'Not today.' }, 'Not today.'],
-    [
-      'the first message that is not empty',
-      { detail: [{ loc: [], msg: '' }, { msg: 'Not today.' }] },
-      'Not today.',
-    ],
-    [
       'the status, where the service says no more than its phrase',
       { detail: 'Bad Request' },
       'The service answered with status 400.',
@@ -182,18 +171,6 @@ describe('the message of a refusal', () => {
     const { code, message, facts } = await failure(json(detail('body', 'bandwidth'), 422));
     expect({ code, message }).toEqual({ code: 'request_rejected', message: 'body.bandwidth: No.' });
     expect(facts.details).toEqual([{ loc: ['body', 'bandwidth'], msg: 'No.', type: 'NotValid' }]);
-  });
-
-  test.each<[string, unknown, unknown[], string]>([
-    ['the spec’s beside another', ['body', 'Bandwidth', 'Site'], ['body', 'Bandwidth', 'Site'], 'No.'],
-    ['with an index', ['body', 'tokens', 0], ['body', 'tokens', 0], 'body.tokens.0: No.'],
-    ['a text', 'Site', ['Site'], 'No.'],
-    ['with what is no name', [null, { a: 1 }, 'x'], ['x'], 'x: No.'],
-    ['null', null, [], 'No.'],
-  ])('row 67: a loc: %s', async (_, loc, kept, said) => {
-    const { message, facts } = await failure(json({ detail: [{ loc, msg: 'No.', type: 'x' }] }, 422));
-    expect(facts.details).toEqual([{ loc: kept, msg: 'No.', type: 'x' }]);
-    expect(message).toBe(said);
   });
 });
 
@@ -243,19 +220,6 @@ describe('row 10, 12: no reply, or half of one', () => {
     expect(facts.maybeDone).toBe(maybeDone);
     expect(String(facts.why).includes('may have taken effect')).toBe(maybeDone === true);
   });
-
-  test.each([500, 502, 503, 504])(
-    'a POST with the answer %i: the failure says whether it may have taken effect',
-    async (status) => {
-      for (const reply of [
-        new Response(null, { status }),
-        json({ detail: 'Internal Server Error' }, status),
-      ]) {
-        const { message, facts } = await failure(reply, post());
-        expect(`${message} ${facts.why ?? ''}`).toMatch(/effect|nothing was (?:changed|booked)/i);
-      }
-    },
-  );
 
   test('a body over 1 MiB is cut off, not read to its end', async () => {
     const read = { bytes: 0 };

@@ -138,44 +138,14 @@ describe('a service without the extensions', () => {
   });
 });
 
-describe('what is sent', () => {
-  test.each<[string, ReservationRequest, string, object]>([
-    ['earliest', EARLIEST, '?earliest=true', { bandwidth: '1000', duration: 'PT2H', start_date: at(HOUR) }],
-    [
-      'earliest from now on',
-      { ...EARLIEST, start: 'now' },
-      '?start_now=true&earliest=true',
-      { bandwidth: '1000', duration: 'PT2H', start_date: null },
-    ],
-    ['volume', VOLUME, '', { bandwidth: '2000', volume: '900000000000', start_date: at(HOUR) }],
-    [
-      'volume as fast as the link allows',
-      { ...SITES, start: 'now', end: NOW + 10 * HOUR, volume: 5 },
-      '?start_now=true',
-      { volume: '5', start_date: null },
-    ],
-  ])('%s', async (_, request, query, members) => {
-    const { client, sent } = service(described, [
-      http.post(PATH, () => jwt(found({ start_date: at(HOUR), end_date: at(3 * HOUR) }), 201)),
-    ]);
-    await create(client, request);
-    expect(sent[1]?.url).toBe(PATH + query);
-    const { tokens: _tokens, ...body } = JSON.parse(sent[1]?.body ?? '') as Record<string, unknown>;
-    expect(body).toEqual({ ...SITES, end_date: at(10 * HOUR), ...members });
-  });
-
-  test.each<[string, ReservationRequest]>([
-    ['neither a bandwidth nor a volume', { ...SITES, start: 'now', end: NOW + HOUR }],
-    ['a duration and a volume', { ...EARLIEST, volume: 5 }],
-  ])('nothing for %s: usage', async (_, request) => {
-    const { client, sent } = service(described);
-    expect((await failureOf(() => create(client, request))).code).toBe('usage');
-    expect(sent.filter(({ method }) => method === 'POST')).toEqual([]);
-  });
-});
-
 describe('the proof is that the reservation lies within what was asked for', () => {
   const CASES: [string, ReservationRequest, Partial<Reservation>, string | undefined][] = [
+    ['the period', PERIOD, {}, undefined],
+    ['another bandwidth', PERIOD, { bandwidth: 999 }, 'It is for 999 Mbps, not 1000.'],
+    ['another start', PERIOD, { start_date: at(3 * HOUR + 1) }, 'It starts at '],
+    ['an earlier end', PERIOD, { end_date: at(5 * HOUR - 1) }, 'It ends at '],
+    ['a later end', PERIOD, { end_date: at(5 * HOUR + 1) }, 'It ends at '],
+    ['the sites the other way round', PERIOD, { site1: 'pl-poznan1', site2: 'be-gent1' }, 'It is for '],
     ['any period of the duration', EARLIEST, {}, undefined],
     ['the first one', EARLIEST, { start_date: at(HOUR), end_date: at(3 * HOUR) }, undefined],
     ['the last one', EARLIEST, { start_date: at(8 * HOUR), end_date: at(10 * HOUR) }, undefined],

@@ -59,15 +59,6 @@ describe('everyone but the named', () => {
 });
 
 describe('an administrator', () => {
-  test('reads any reservation with the user token alone, signed too', async () => {
-    const { id, created_by } = await booked(await service.as('lead'));
-    const caller = await userAlone(service, 'member');
-    expect(outcome(await caller.read(id))).toBe('200');
-    const claims = await verified(service, await caller.read(id, SIGNED), id);
-    expect(claims.connectivity.created_by).toBe(created_by);
-    expect(created_by).not.toBe(administrator);
-  });
-
   test('reads the tags of each hop, in the order of the route; its lead does not, and no token has them', async () => {
     const lead = await service.as('lead');
     const own = await booked(lead, { site1: 'gr-uth', site2: 'be-gent1', bandwidth: '1' });

@@ -1,5 +1,5 @@
 import { decodeJwt } from 'jose';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { MAX_ITEMS, type Reservation } from '../../src/contract/reservation.ts';
 import {
   addressOf,
@@ -15,7 +15,6 @@ import {
   problemIn,
   type Reply,
   reservationIn,
-  SIGNED,
   smallTopology,
 } from '../fixtures/service.ts';
 
@@ -58,41 +57,6 @@ async function liveIds(caller: Caller): Promise<string[]> {
   const { body } = await caller.list();
   return (body as { items: Reservation[] }).items.map(({ id }) => id).toSorted();
 }
-
-describe('names', async () => {
-  const { service, lead } = await open();
-  beforeEach(() => service.moveTo(0));
-
-  test('a reservation has its name in every answer and in its token', async () => {
-    const made = reservationIn(await lead.book(booking({ name: 'gent-poznan', ...hours(1, 2) })));
-    const signed = decodeJwt(String((await lead.read(made.id, SIGNED)).body));
-    for (const named of [made, reservationIn(await lead.read(made.id)), signed['connectivity']]) {
-      expect(named).toMatchObject({ name: 'gent-poznan' });
-    }
-    expect((await lead.list()).body).toMatchObject({ items: [{ name: 'gent-poznan' }] });
-    await lead.delete(made.id);
-  });
-
-  test('an update gives another name, or keeps it; the old one is free at once', async () => {
-    const { id } = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
-    const other = reservationIn(await lead.book(booking({ name: 'two', ...hours(1, 2) })));
-    const renamed = async (name: string) => lead.update(id, { name, tokens: [] });
-    expect(outcome(await renamed('one'))).toBe('200');
-    const taken = await renamed('two');
-    expect(outcome(taken)).toBe('409 name_taken');
-    expect(problemIn(taken).detail[0]?.msg).toContain(other.id);
-    expect(outcome(await renamed('Three'))).toBe('422 name_invalid');
-    expect(outcome(await lead.book(booking({ name: 'two' })))).toBe('409 name_taken');
-    expect(outcome(await renamed('three'))).toBe('200');
-    expect(reservationIn(await lead.update(id, { bandwidth: '50', tokens: [] })).name).toBe('three');
-    const third = reservationIn(await lead.book(booking({ name: 'one', ...hours(1, 2) })));
-    for (const each of [id, other.id, third.id]) await lead.delete(each);
-  });
-
-  test.each(['', 'A', 'a'.repeat(65), 7, null])('%j is 422 name_invalid', async (name) => {
-    expect(outcome(await lead.book(booking({ name })))).toBe('422 name_invalid');
-  });
-});
 
 describe('a batch', () => {
   test('creates, updates and deletes together, with a token for each that is left', async () => {
@@ -321,25 +285,16 @@ describe('hostile batches', async () => {
     expect(service.rows()).toEqual(before);
   });
 
+  test.each(['', 'A', 'a'.repeat(65), 7, null])('a name of %j, in a request of its own too', async (name) => {
+    expect(outcome(await lead.book(booking({ name })))).toBe('422 name_invalid');
+    expect(outcome(await batch(lead, [create({ name })]))).toBe('422 name_invalid');
+  });
+
   test('without tokens in the body, with a bad one, and with too many', async () => {
     const send = (tokens: unknown) => lead.send('POST', BATCH, { body: { items: [create()], tokens } });
     expect(outcome(await send(undefined))).toBe('422 tokens_invalid');
     expect(outcome(await send(['eyJ.x.y']))).toBe('403 token_invalid');
     expect(outcome(await send(Array(17).fill('x')))).toBe('422 tokens_invalid');
-  });
-
-  test('tokens in the wrong place are not repeated', async () => {
-    const canary = String(lead.headers['authorization']).replace('Bearer ', '');
-    for (const item of [
-      { action: 'delete', id: canary },
-      create({ site1: canary }),
-      create({ name: canary }),
-      { action: canary, id: 'x' },
-    ]) {
-      const reply = await batch(lead, [item]);
-      expect(JSON.stringify(reply.body)).not.toContain(canary);
-      expect(JSON.stringify(service.log)).not.toContain(canary);
-    }
   });
 
   test('64 items with long members and a long token fit, and are done', async () => {

@@ -44,13 +44,6 @@ describe('row 41: a file of the page', () => {
     }
     expect(reads).toBe(1);
   });
-
-  test('that can’t be read once can be read later', async () => {
-    const answers = [Promise.reject(new Error('EMFILE')), Promise.resolve(CONTENT)];
-    const docs = docsOf(() => answers.shift() ?? Promise.resolve(CONTENT));
-    expect((await docs.request(FILE)).status).toBe(500);
-    expect((await docs.request(FILE)).status).toBe(200);
-  });
 });
 
 test('the examples of a reservation are accepted as they stand, on any day, and those of questions too', async () => {

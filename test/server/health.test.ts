@@ -6,7 +6,7 @@ import { noLog } from '../../src/server/log.ts';
 import { ProblemError } from '../../src/server/problem-error.ts';
 import { routeMounter } from '../../src/server/routing.ts';
 import { CAN_LIMIT_FILES, underFileLimit } from '../fixtures/file-limit.ts';
-import { send, startIdentity } from '../fixtures/identity.ts';
+import { startIdentity } from '../fixtures/identity.ts';
 import { PATIENCE } from '../fixtures/patience.ts';
 import { addressOf, openService, outcome } from '../fixtures/service.ts';
 
@@ -61,21 +61,6 @@ test('a server below a path answers below it', async () => {
     expect((await service.send('GET', `http://10.0.0.7/links${address}`)).status).toBe(200);
     expect((await service.send('GET', `http://10.0.0.7${address}`)).status).toBe(421);
   }
-});
-
-test('from drain on a server is not ready, and does everything else; over a socket too any Host may ask', async () => {
-  const server = await startIdentity();
-  const headers = { host: '10.0.0.7:8080' };
-  expect((await send(server, 'GET', READY, { headers })).status).toBe(200);
-  expect((await send(server, 'GET', '/api-spec', { headers })).status).toBe(421);
-  server.server.drain();
-  const reply = await send(server, 'GET', READY);
-  expect(reply.status).toBe(503);
-  expect(Number(reply.headers.get('retry-after'))).toBeGreaterThan(0);
-  expect(reply.headers.get('cache-control')).toBe('no-store');
-  expect(JSON.parse(reply.text)).toMatchObject({ code: 'unavailable' });
-  expect((await send(server, 'GET', HEALTH)).status).toBe(200);
-  expect((await send(server, 'GET', '/.well-known/jwks.json')).status).toBe(200);
 });
 
 describe('readiness', () => {

@@ -10,7 +10,6 @@ import {
   HOUR,
   hours,
   MINUTE,
-  openService,
   openWithLead,
   outcome,
   smallTopology,
@@ -225,16 +224,6 @@ describe('slots', () => {
     ['both wrong', { bandwidth: '0', duration: '' }, '422 bandwidth_invalid Bandwidth+Date'],
   ])('%s: %3$s', async (_, values, expected) => {
     expect(outcome(await user.send('GET', SLOTS + query(values)))).toBe(expected);
-  });
-
-  test('an experiment token makes its share count', async () => {
-    const shared = await openService({ maxShare: 50, topology: smallTopology(4) });
-    const [own, caller] = [await shared.userToken('lead'), await shared.as('lead')];
-    await booked(caller, { ...hours(1, 2), bandwidth: '300' });
-    const asked = { bandwidth: '300', duration: 'PT1H' };
-    const alone = shared.with({ authorization: `Bearer ${own}` });
-    expect(await slots(asked, alone)).toEqual([run(0, 4 * HOUR)]);
-    expect(await slots(asked, caller)).toEqual([run(0, 0), run(2 * HOUR, 4 * HOUR)]);
   });
 });
 

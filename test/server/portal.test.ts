@@ -261,18 +261,6 @@ test('a restart prolongs the built-in projects and experiments, with the same id
   expect(v.parse(ProjectList, again).projects).toMatchObject([{ expires_at: at(465 * DAY) }]);
 });
 
-test('the API groups are settings: other paths, and none at the default ones', async () => {
-  const grouped = await openService({ projectsApiGroup: 'prj.example.org', experimentsApiGroup: 'exp' });
-  const caller = await signedIn(grouped, 'lead');
-  const reply = await caller.send('GET', '/portal/apis/prj.example.org/v1alpha1/projects/');
-  expect(v.parse(ProjectList, reply.body).projects).toHaveLength(1);
-  expect(outcome(await caller.send('GET', '/portal/apis/exp/v1alpha1/experiments'))).toBe('200');
-  expect((await caller.send('GET', '/api-spec')).body).toHaveProperty([
-    'paths',
-    '/portal/apis/prj.example.org/v1alpha1/projects',
-  ]);
-});
-
 const postgres = usePostgres();
 
 const END = '2030-01-01T00:00:00Z';

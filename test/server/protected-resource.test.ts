@@ -1,15 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
-import {
-  addressOf,
-  CONNECTIVITY,
-  endpointsOf,
-  LINKS,
-  openService,
-  outcome,
-  PROJECTS,
-} from '../fixtures/service.ts';
-import { IDS } from '../fixtures/tokens.ts';
+import { addressOf, openService } from '../fixtures/service.ts';
 import { LOGIN, openTrusting, PORTAL } from '../fixtures/trusting.ts';
 
 const METADATA = addressOf('protectedResource');
@@ -48,39 +39,5 @@ describe('the metadata of the service (RFC 9728)', () => {
     const reply = await server.fetch(new Request(baseUrl + METADATA));
     expect(await reply.json()).toMatchObject({ resource: baseUrl, projects_api_group: 'p2' });
     await server.close();
-  });
-});
-
-describe('a refusal for want of a token says where they are', async () => {
-  const service = await openService();
-  const due = `Bearer resource_metadata="${service.base}/.well-known/oauth-protected-resource"`;
-  const endpoints = endpointsOf(service, IDS.reservation).filter(({ route }) => route.credentials !== 'none');
-
-  test.each(endpoints)('$name', async ({ route, address }) => {
-    // With a body a token may be in that.
-    const body = route.request === undefined ? {} : { body: { items: [], tokens: [] } };
-    const reply = await service.send(route.method, address, body);
-    expect(outcome(reply)).toBe('403 token_missing');
-    // The portal is another resource.
-    const isOurs = route.service === 'connectivity';
-    expect(reply.headers.get('www-authenticate')).toBe(isOurs ? due : 'Bearer');
-  });
-
-  test('of an experiment too; one of a token that is not accepted says so, and no other refusal does', async () => {
-    const { headers } = await service.send('GET', CONNECTIVITY, {
-      headers: { authorization: `Bearer ${await service.userToken('lead')}` },
-    });
-    expect(headers.get('www-authenticate')).toBe(due);
-    const others = [
-      service.send('GET', LINKS, { headers: { authorization: 'Bearer a.b.c' } }),
-      service.send('GET', PROJECTS, { headers: { authorization: 'Bearer a.b.c' } }),
-      service.send('GET', '/nothing'),
-    ];
-    const found = (await Promise.all(others)).map((reply) => reply.headers.get('www-authenticate'));
-    expect(found).toEqual([
-      due.replace('Bearer ', 'Bearer error="invalid_token", '),
-      'Bearer error="invalid_token"',
-      null,
-    ]);
   });
 });

@@ -89,13 +89,3 @@ test('a token that lasts for some seconds only is used as it was given, and aske
   const second = await session.access();
   expect([asked, second.token.reveal() === first.token.reveal()]).toEqual([2, false]);
 });
-
-test("a profile's command that has a place for the project gets the experiment's", async () => {
-  const asked: unknown[] = [];
-  const { session } = await scene(undefined, (placeholders) => {
-    asked.push(placeholders);
-    return tokenOf(async () => 'opaque');
-  });
-  await session.access('demo');
-  expect(asked).toEqual([{ experiment: 'demo', project: (await session.project()).id }]);
-});

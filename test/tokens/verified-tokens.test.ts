@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
 import { localKeySet } from '../../src/tokens/key-set.ts';
-import { remoteKeySet } from '../../src/tokens/remote-key-set.ts';
 import { VerifiedTokens } from '../../src/tokens/verified-tokens.ts';
 import { type Trust, verifyConnectivityToken, verifyUserToken } from '../../src/tokens/verify.ts';
 import { key, stranger } from '../fixtures/forged-tokens.ts';
@@ -38,21 +37,6 @@ describe('a token that verified before', () => {
     const twin = makeToken(key, claimsOf(kind));
     expect(twin).not.toBe(token);
     expect(await VERIFY[kind](twin, trust)).not.toBe(claims);
-  });
-
-  test.each(KINDS)('row 24: %s: one that differs in a byte is checked from its start', async (kind) => {
-    const { trust, verified } = trustAt(NOW);
-    const token = makeToken(key, claimsOf(kind));
-    await VERIFY[kind](token, trust);
-    for (let index = 0; index < token.length; index += 1) {
-      const by = token.charAt(index) === 'A' ? 'B' : 'A';
-      const forged = token.slice(0, index) + by + token.slice(index + 1);
-      expect(await faultOf(VERIFY[kind](forged, trust))).not.toBe('accepted');
-    }
-    for (const forged of [`${token} `, `${token}=`, `${token}.`, token.toLowerCase(), token.slice(0, -1)]) {
-      expect(await faultOf(VERIFY[kind](forged, trust))).not.toBe('accepted');
-    }
-    expect(verified.size).toBe(1);
   });
 
   test.each(KINDS.flatMap((kind) => KINDS.filter((due) => due !== kind).map((due) => [kind, due] as const)))(
@@ -128,24 +112,6 @@ describe('a token that verified before', () => {
     const issuers = new Map([[ISSUER, localKeySet(keySetOf(...keys))]]);
     expect(await faultOf(verifyUserToken(token, { ...trust, issuers }))).toBe(due);
     expect(verified.size).toBe(0);
-  });
-
-  test('row 27: with a key set that is fetched, a key that left it serves no longer than the set is fresh', async () => {
-    const { clock, verified } = trustAt(NOW);
-    let published = keySetOf(key);
-    const keys = remoteKeySet({
-      url: `${ISSUER}/.well-known/jwks.json`,
-      now: () => clock.now,
-      fetch: async () => Response.json(published),
-    });
-    const trust = { issuers: new Map([[ISSUER, keys]]), now: () => clock.now, verified };
-    const token = makeToken(key, claimsOf('user', { exp: SECONDS + 3600 }));
-    const claims = await verifyUserToken(token, trust);
-    published = keySetOf(stranger);
-    clock.now += 599_999;
-    expect(await verifyUserToken(token, trust)).toBe(claims);
-    clock.now += 1;
-    expect(await faultOf(verifyUserToken(token, trust))).toBe('signature');
   });
 });
 

@@ -5,17 +5,7 @@ import { TokenError, type TokenFault } from '../../src/tokens/token-error.ts';
 import { createVerifier, readBearer, tokenProblem, type VerifierOptions } from '../../src/tokens/verifier.ts';
 import { key, stranger } from '../fixtures/forged-tokens.ts';
 import { processorTime } from '../fixtures/processor-time.ts';
-import {
-  claimsOf,
-  faultOf,
-  ISSUER,
-  KINDS,
-  keySetOf,
-  makeToken,
-  NOW,
-  partsOf,
-  SECONDS,
-} from '../fixtures/tokens.ts';
+import { claimsOf, faultOf, ISSUER, keySetOf, makeToken, NOW, partsOf, SECONDS } from '../fixtures/tokens.ts';
 
 const token = makeToken(key, claimsOf('user'));
 
@@ -115,18 +105,12 @@ describe('authenticate, as the example server does ("Errors" 4)', () => {
 });
 
 describe('what a verifier is told', () => {
-  test.each(KINDS.flatMap((kind) => KINDS.map((due) => [kind, due] as const)))(
-    'row 23: a %s token where only %s tokens are due',
-    async (kind, due) => {
-      const credential = `Bearer ${makeToken(key, claimsOf(kind))}`;
-      const answer = await refusal(credential, { kinds: [due] });
-      expect(answer).toMatchObject(
-        kind === due
-          ? { code: 'accepted' }
-          : { status: 403, code: 'token_invalid', msg: expect.stringContaining(due) },
-      );
-    },
-  );
+  test('row 23: the kinds of tokens that are due', async () => {
+    expect(await refusal(`Bearer ${token}`, { kinds: ['user'] })).toMatchObject({ code: 'accepted' });
+    expect(await refusal(`Bearer ${token}`, { kinds: ['project', 'experiment'] })).toMatchObject({
+      ...{ status: 403, code: 'token_invalid', msg: expect.stringContaining('project') },
+    });
+  });
 
   test('row 23: the audience', async () => {
     expect(await refusal(`Bearer ${token}`, { audience: 'https://conn.example.org' })).toMatchObject({

@@ -2,7 +2,9 @@ import { connect } from 'node:net';
 import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { createServerMetrics } from '../../../src/server/metrics/server-metrics.ts';
 import { anyText } from '../../fixtures/any-text.ts';
+import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import {
   answer,
   approve,
@@ -239,8 +241,9 @@ describe('a locked database', () => {
     ],
   ];
 
-  test('makes each request 503 with Retry-After, and the login can still be finished', async () => {
-    const own = await startIdentity();
+  test('makes each request 503 with Retry-After, counted, and the login can still be finished', async () => {
+    const metrics = createServerMetrics();
+    const own = await startIdentity({ metrics });
     const login = await startLogin(own);
     const browser = new Browser(own);
     await browser.open(login.verification_uri_complete);
@@ -249,6 +252,9 @@ describe('a locked database', () => {
       expectSilent(text.replace(/<style>[\s\S]*<\/style>/, ''));
       expect([name, status, headers.has('retry-after')]).toEqual([name, 503, true]);
     }
+    const kind = { kind: 'unavailable' };
+    const failed = sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind);
+    expect(failed).toBe(requests.length);
     expect(answer(await poll(own, login))).toBe('400 authorization_pending');
     expect((await approve(login, 'lead', browser)).status).toBe(200);
     expect(answer(await poll(own, login))).toBe('200');

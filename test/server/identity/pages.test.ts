@@ -297,16 +297,6 @@ describe('every page', () => {
 });
 
 describe('the cookie', () => {
-  test('is random, differs for each browser, and stays', async () => {
-    const browsers = [new Browser(shared), new Browser(shared), new Browser(shared)];
-    for (const browser of browsers) await browser.open(PAGE);
-    const values = () => browsers.flatMap(({ cookies }) => [...cookies.values()]);
-    const before = values();
-    expect(new Set(before).size).toBe(3);
-    await browsers[0]?.open(PAGE);
-    expect(values()).toEqual(before);
-  });
-
   test('that is none of ours is replaced', async () => {
     const name = `slices-conn-device-${shared.port}`;
     for (const value of ['', 'abc', 'A'.repeat(5000), `${'A'.repeat(43)}.<script>`, '__proto__']) {

@@ -1,4 +1,3 @@
-import { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CommitUnknownError, StoreUnavailableError } from '../../../src/allocator/store.ts';
@@ -9,17 +8,14 @@ import { createServerMetrics, requestRoute } from '../../../src/server/metrics/s
 import { anyText } from '../../fixtures/any-text.ts';
 import { parseExposition, sampleOf } from '../../fixtures/exposition.ts';
 import { send, startIdentity } from '../../fixtures/identity.ts';
-import { passingTime } from '../../fixtures/passing-time.ts';
 import {
   addressOf,
   at,
   booked,
   booking,
-  EXPERIMENTS,
   HOUR,
   hours,
   openWithLead,
-  PROJECTS,
   smallTopology,
 } from '../../fixtures/service.ts';
 
@@ -191,45 +187,7 @@ describe('a server', () => {
   });
 });
 
-test('a database that is away is counted, whichever way the request came', async () => {
-  const metrics = createServerMetrics();
-  const server = await startIdentity({ metrics });
-  const headers = { authorization: `Bearer ${await server.server.signIn('lead')}` };
-  const { projects } = JSON.parse((await send(server, 'GET', PROJECTS, { headers })).text);
-  const expires_at = new Date(Date.now() + HOUR).toISOString();
-  const another = new DatabaseSync(server.file);
-  another.exec('BEGIN IMMEDIATE');
-  const replies = await passingTime(() =>
-    Promise.all([
-      send(server, 'POST', '/auth/device/auth', { body: { client_id: 'slices-conn' } }),
-      send(server, 'GET', '/auth/device?user_code=BBBB-BBBB-BBBB'),
-      send(server, 'POST', EXPERIMENTS, {
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify({ name: 'late', project_id: projects[0].id, expires_at }),
-      }),
-    ]),
-  );
-  another.exec('ROLLBACK');
-  another.close();
-  expect(replies.map(({ status }) => status)).toEqual([503, 503, 503]);
-  const kind = { kind: 'unavailable' };
-  expect(sampleOf(parseExposition(metrics.text()), 'slices_conn_store_errors_total', kind)).toBe(3);
-});
-
 const name = 'slices_conn_things_total';
-
-test('parses the example', () => {
-  const things = new Counter(name, 'Things, of\nall \\ kinds "and" more.');
-  things.add({ kind: 'a "b"\\\n' }, 3);
-  expect(expositionText([things.family()])).toBe(
-    [
-      `# HELP ${name} Things, of\\nall \\\\ kinds "and" more.`,
-      `# TYPE ${name} counter`,
-      `${name}{kind="a \\"b\\"\\\\\\n"} 3`,
-      '',
-    ].join('\n'),
-  );
-});
 
 test('any text in a label or in the help can be read back (property)', () => {
   const text = fc.oneof(anyText(), fc.string({ unit: fc.constantFrom('\\', '"', '\n', 'n', ' ') }));

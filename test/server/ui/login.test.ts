@@ -179,19 +179,6 @@ describe('a foreign page', () => {
 });
 
 describe('a login by somebody else', () => {
-  test('is not this browser’s: code and state of another login are refused', async () => {
-    const attacker = new Browser(server);
-    const back = await approvePageLogin(attacker, 'admin');
-    const victim = new Browser(server);
-    expect((await endPageLogin(victim, back)).status).toBe(403);
-    await beginPageLogin(victim);
-    const refused = await endPageLogin(victim, back);
-    expect([refused.status, JSON.parse(refused.text).code]).toEqual([403, 'login_refused']);
-    expect(await sessionOf(victim)).toEqual(nobody);
-    // Nobody has used its code up.
-    expect((await endPageLogin(attacker, back)).status).toBe(200);
-  });
-
   test('a code that was injected into one’s own login is refused', async () => {
     const attacker = new URL(await approvePageLogin(new Browser(server), 'admin'));
     const victim = new Browser(server);

@@ -81,6 +81,8 @@ async function access(
 }
 
 const LISTED = 'experiments';
+const inTwo = { [ONE]: 'one', [TWO]: 'two', [THREE]: 'three' };
+const of = (project: string, options: Changes): Changes => ({ project, ...options });
 
 describe('the choice of the experiment, and the requests to the portal', () => {
   test.each<[string, Changes, string, string[]]>([
@@ -91,30 +93,23 @@ describe('the choice of the experiment, and the requests to the portal', () => {
     ['a given token that the flag means by id', { given, wanted: GIVEN }, GIVEN, []],
     ['a given token that the flag means by name', { given, wanted: 'ci' }, GIVEN, []],
     ['the flag before a given token', { given, wanted: 'one' }, ONE, [LISTED, `token ${ONE}`]],
-  ])('%s', async (_, options, id, asked) => {
-    const found = await access(options);
-    expect(found).toMatchObject({ id, asked });
-    expect(found.origin).toBe(asked.length === 0 ? 'environment' : 'portal');
-  });
-
-  const inTwo = { [ONE]: 'one', [TWO]: 'two', [THREE]: 'three' };
-
-  test.each<[string, Changes, string, string[]]>([
+    // Of a project that the command names.
     [
-      'the only one of it, before the profile',
-      { preferred: 'one' },
+      'its only one, before the profile',
+      of('other', { preferred: 'one' }),
       THREE,
       [LISTED, 'projects', `token ${THREE}`],
     ],
     [
       "the profile's, where it is one of it",
-      { preferred: THREE },
+      of('other', { preferred: THREE }),
       THREE,
       [LISTED, 'projects', `token ${THREE}`],
     ],
-    ['another one by its id', { wanted: ONE }, ONE, [LISTED, `token ${ONE}`]],
-  ])('of a project that the command names: %s', async (_, options, id, asked) => {
-    expect(await access({ project: 'other', ...options }, inTwo)).toMatchObject({ id, asked });
+    ['one of another by its id', of('other', { wanted: ONE }), ONE, [LISTED, `token ${ONE}`]],
+  ])('%s', async (_, options, id, asked) => {
+    const found = await access(options, options.project === undefined ? undefined : inTwo);
+    expect(found).toMatchObject({ id, asked, origin: asked.length === 0 ? 'environment' : 'portal' });
   });
 
   test('a name of another project than the command names is not found', async () => {

@@ -126,12 +126,6 @@ describe('a token of the portal', () => {
     await kept.keep(IDS.experiment, make());
     expect(kept.read(IDS.experiment)).toBeUndefined();
   });
-
-  test('is removed with the login', async () => {
-    await kept.keep(IDS.experiment, experimentToken());
-    await credentials.change(() => undefined);
-    expect(kept.all().size).toBe(0);
-  });
 });
 
 test('is read once by a command, which keeps it when the file is removed', async () => {

@@ -96,12 +96,6 @@ describe('the values of a profile', () => {
     });
   });
 
-  test('slices has no addresses until its user sets them', async () => {
-    const failure = await failureOf(() => resolve('slices'));
-    expect(failure).toMatchObject({ code: 'usage', message: 'Profile slices has no addresses yet.' });
-    expect(failure.facts.fix).toBe('slices-conn profile set --help');
-  });
-
   test.each(['baseUrl', 'portalUrl', 'authUrl'] as const)(
     'does not derive its %s from the others',
     async (missing) => {
@@ -112,32 +106,17 @@ describe('the values of a profile', () => {
     },
   );
 
-  test('a profile of the user’s own, with everything set', async () => {
-    const lab = {
-      ...LAB,
-      clientId: 'client',
-      scope: 'openid',
-      apiGroups: 'p,e',
-      experimentTokenHeader: 'X-Experiment',
-      tokenPlacement: 'experiment',
-      userTokenCommand: ['token'],
-      experimentTokenCommand: ['slices', 'experiment', 'jwt', '{experiment}'],
-      caFile: '/etc/lab.pem',
-      insecure: true,
-      project: 'demo',
-      experiment: 'throughput',
-    };
-    // The key was there once.
-    configure({ profiles: { lab: { ...lab, ciClientId: 'machine' } } });
-    expect(await resolve('lab')).toEqual({ name: 'lab', ...lab });
-  });
-
   test('the keys that the API groups had once are read, and written as the one of today', async () => {
-    configure({ profiles: { lab: { ...LAB, projectsApiGroup: 'p' }, two: { experimentsApiGroup: 'e' } } });
+    configure({
+      profiles: {
+        lab: { ...LAB, projectsApiGroup: 'p', ciClientId: 'x' },
+        two: { experimentsApiGroup: 'e' },
+      },
+    });
     expect((await resolve('lab')).apiGroups).toBe('p,experiments');
     await new Profiles(folder, {}).set('lab', { set: { project: 'demo' }, unset: [] });
     expect(JSON.parse(readFileSync(file, 'utf8')).profiles).toEqual({
-      ...{ lab: { ...LAB, apiGroups: 'p,experiments', project: 'demo' } },
+      ...{ lab: { ...LAB, ciClientId: 'x', apiGroups: 'p,experiments', project: 'demo' } },
       ...{ two: { apiGroups: 'projects,e' } },
     });
   });
@@ -181,14 +160,6 @@ describe('the values of a profile', () => {
         SLICES_CONN_AUTH_URL: elsewhere,
       };
       expect((await resolve('slices', env)).userTokenCommand).toBeUndefined();
-    });
-  });
-
-  test('each of the user’s settings changes a built-in profile alone', async () => {
-    configure({ profiles: { local: { baseUrl: 'http://127.0.0.1:1' } } });
-    expect(await resolve('local')).toMatchObject({
-      baseUrl: 'http://127.0.0.1:1',
-      portalUrl: 'http://127.0.0.1:4280/portal',
     });
   });
 

@@ -235,17 +235,6 @@ describe('a reservation that fits an attempt', () => {
 });
 
 describe('without a list', () => {
-  test.each<[number, string]>([
-    [NOW, 'scheduled'],
-    [NOW + HOUR, 'active'],
-    [NOW + 2 * HOUR, 'ended'],
-  ])('a created reservation has its state by the clock: %i %s', (now, state) => {
-    expect(joined(undefined, [settled('booked', a)], now)).toEqual({
-      items: [`${A} | ${state} | ledger | key of ${A}`],
-      settled: [],
-    });
-  });
-
   test('a deleted reservation stays deleted at any time', () => {
     expect(joined(undefined, [settled('deleted', a)], NOW + HOUR).items).toEqual([
       `${A} | deleted | ledger | key of ${A}`,
@@ -263,9 +252,5 @@ describe('without a list', () => {
         settled: [],
       });
     }
-  });
-
-  test('refused attempts are not listed', () => {
-    expect(joined(undefined, [attempt('refused', { outcome: 'refused' })]).items).toEqual([]);
   });
 });

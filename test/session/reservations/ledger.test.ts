@@ -232,25 +232,6 @@ describe('past reservations', () => {
 });
 
 describe('two ledgers on one file', () => {
-  test('each reads what the other wrote, and a third one reads it after both are closed', async () => {
-    const file = newFile();
-    const [one, other] = [await open(file), await open(file)];
-    await begin(one);
-    expect(await other.entries()).toEqual([SENT]);
-    await booked(other);
-    expect(await one.entries(NAME)).toEqual([BOOKED]);
-    expect(await (await open(file)).entries()).toEqual([BOOKED]);
-  });
-
-  test('both write at once, and nothing is lost', async () => {
-    const file = newFile();
-    const ledgers = await Promise.all([1, 2, 3].map(() => open(file)));
-    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
-    await Promise.all(keys.map((key, index) => ledgers[index % 3]?.begin(CREATE, { ...NAME, key }, NOW)));
-    const kept = await ledgers[0]?.entries();
-    expect(kept?.map(({ key }) => key)).toEqual(keys.toSorted());
-  });
-
   test('services do not see each other’s entries, even with the same key and id', async () => {
     const file = newFile();
     const [one, other] = [await open(file), await open(file, 'https://other.example.org')];
