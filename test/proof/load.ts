@@ -195,7 +195,10 @@ class LoadClient {
 
   async #together(batch: Batch): Promise<void> {
     const { key, parts } = batch;
-    const before = new Map(parts.map(({ booking }) => [booking, booking.states.slice(0, 1)]));
+    // Also what an update without an answer may have left; where the batch is sent again, its own terms are among them.
+    const before = new Map(
+      parts.map(({ booking, terms }) => [booking, booking.states.filter((state) => state !== terms)]),
+    );
     for (const { action, booking, terms } of parts) {
       if (action === 'delete') booking.deletion = 'asked';
       if (action === 'update' && terms) booking.states = [...(before.get(booking) ?? []), terms];
