@@ -379,7 +379,7 @@ export const ROUTES = {
       },
     },
     success: { status: 200, schema: 'UseList', tagged: true },
-    problems: PERIOD_PROBLEMS,
+    problems: [...PERIOD_PROBLEMS, ...OF_SITES],
   },
   linkAvailability: {
     ...LINKS,
