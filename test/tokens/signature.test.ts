@@ -82,6 +82,17 @@ describe('the signature of a connectivity token', () => {
     },
   );
 
+  test.each(['PS256', 'RS256'] as const)(
+    '%s: a key whose length is no whole number of bytes signs like any other',
+    async (alg) => {
+      const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2049 });
+      const of = makeKey(alg);
+      const { n } = publicKey.export({ format: 'jwk' });
+      const key = { ...of, publicKey, privateKey, jwk: { ...of.jwk, n }, sign: signer(privateKey, alg) };
+      expect(await verdict(key, key.sign)).toBe('accepted');
+    },
+  );
+
   test('PS256: a salt of another length than the digest is refused (RFC 7518 §3.5)', async () => {
     const key = makeKey('PS256');
     const salted = (data: Buffer) => {
