@@ -183,11 +183,7 @@ describe('--install-completion', () => {
     put('.local/share', 'a file where a folder must be');
     const { exitCode, stderr } = await run({}, '--install-completion', 'bash', '--json');
     const { error } = JSON.parse(stderr);
-    expect([exitCode, error.code, error.fix]).toEqual([
-      2,
-      'file_unusable',
-      'slices-conn completion --help',
-    ]);
+    expect([exitCode, error.code, error.fix]).toEqual([2, 'file_unusable', 'slices-conn completion --help']);
   });
 
   test.each([
