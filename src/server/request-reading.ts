@@ -1,4 +1,3 @@
-import { parseAccept } from 'hono/utils/accept';
 import { bodyOf, type CappedBytes, readUpTo } from '../contract/bounded.ts';
 import { isObject, type JsonFault, readJson } from '../contract/json.ts';
 import { JWT_TYPE } from '../contract/routes.ts';
@@ -103,7 +102,12 @@ async function readAtOnce(request: Request, limit: number): Promise<CappedBytes>
 
 /** The quality that a header such as `Accept` gives to a name, from 0 to 1; 0 where it does not have it (RFC 9110 §12.4.2). */
 function qualityOf(name: string, header: string | null): number {
-  return parseAccept(header ?? '').find(({ type }) => type.toLowerCase() === name)?.q ?? 0;
+  for (const range of (header ?? '').split(',')) {
+    const [type, ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const quality = parameters.find((parameter) => parameter.startsWith('q='));
+    if (type === name) return quality === undefined ? 1 : Number(quality.slice(2));
+  }
+  return 0;
 }
 
 /** Whether a request names a type, and does not prefer JSON to it. */
