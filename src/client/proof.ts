@@ -166,8 +166,8 @@ function differenceFromRequest(
   const period = periodOf(reservation);
   const [from, to] = start === 'now' ? [now?.from ?? period.start, now?.to ?? period.start] : [start, start];
   if (period.start < from || (!isSearch && period.start > to)) {
-    const due = start === 'now' ? 'now' : formatInstant(start);
-    return `It starts at ${reservation.start_date}, ${isSearch ? 'before' : 'not at'} ${due}.`;
+    const due = start === 'now' ? 'now' : `${isSearch ? '' : 'at '}${formatInstant(start)}`;
+    return `It starts at ${reservation.start_date}, ${isSearch ? 'before' : 'not'} ${due}.`;
   }
   if (isSearch ? period.end > end : period.end !== end) {
     return `It ends at ${reservation.end_date}, ${isSearch ? 'after' : 'not at'} ${formatInstant(end)}.`;

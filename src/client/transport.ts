@@ -107,15 +107,23 @@ export function createTransport(options: TransportOptions): NetworkTransport {
    */
   const pauseBefore = (made: number): number => FIRST_PAUSE * 2 ** (made - 1) * (1 + random() / 2);
 
-  /** Sends a request until a reply begins: undici sends a GET again where that may help. */
-  async function begin(request: Outgoing, signal: AbortSignal) {
+  /**
+   * Sends a request until a reply begins: undici sends a GET again where that may help.
+   *
+   * @param sent counts how often it was sent
+   */
+  async function begin(request: Outgoing, signal: AbortSignal, sent: { times: number }) {
     const url = new URL(request.url);
     const { origin, pathname, search } = url;
     const way = isLoopback(url) || isInNoProxy(url) ? near : beyond();
     let isBegun = false;
+    const counted: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
+      sent.times += 1;
+      return dispatch(options, handler);
+    };
     const retry = interceptors.retry({
       throwOnError: false,
-      retry(error, { state: { counter } }, done) {
+      retry(error, _, done) {
         const { statusCode, headers }: Error & { statusCode?: number; headers?: Record<string, string> } =
           error;
         const isPassing =
@@ -125,12 +133,12 @@ export function createTransport(options: TransportOptions): NetworkTransport {
         const asked = Number(headers?.['retry-after'] ?? 0) * 1000;
         // A longer Retry-After is not waited for: then this reply is the answer. Of a reply that breaks off, undici would ask for
         // the rest, which may be of another reply.
-        const isWorthIt = isPassing && asked < timeout / 4 && !isBegun && counter < MAX_ATTEMPTS;
+        const isWorthIt = isPassing && asked < timeout / 4 && !isBegun && sent.times < MAX_ATTEMPTS;
         if (!isWorthIt || request.method !== 'GET') done(error);
-        else setTimeout(done, Math.max(pauseBefore(counter), asked), null);
+        else setTimeout(done, Math.max(pauseBefore(sent.times), asked), null);
       },
     });
-    const reply = await (request.isEndless ? way : way.compose(retry)).request({
+    const reply = await (request.isEndless ? way : way.compose(counted, retry)).request({
       origin,
       path: pathname + search,
       method: request.method as 'GET',
@@ -157,17 +165,17 @@ export function createTransport(options: TransportOptions): NetworkTransport {
     const limit = isEndless ? undefined : AbortSignal.timeout(timeout);
     const signal = AbortSignal.any([request.signal, limit].filter((each) => each !== undefined));
     try {
-      for (let made = 1; ; made += 1) {
-        const { status, headers, body } = await begin(request, signal);
+      for (const sent = { times: 0 }; ; ) {
+        const { status, headers, body } = await begin(request, signal, sent);
         if (isEndless) return { status, headers, body: ReadableStream.from(body) };
-        const isLast = made === MAX_ATTEMPTS;
+        const isLast = sent.times >= MAX_ATTEMPTS;
         // Of a reply that is too large, a part is passed on: enough for the reader to refuse it.
         const read = await readUpTo(body, MAX_REPLY).catch((cause: unknown) => {
           if (signal.aborted) throw cause;
           if (isLast || method !== 'GET') throw new Error('The reply breaks off', { cause });
         });
         const reply = read && ({ status, headers, body: [read.bytes] } as const);
-        const least = pauseBefore(made);
+        const least = pauseBefore(sent.times);
         const pause = reply ? pauseAfter(request, reply, least) : least;
         if (reply && (isLast || !(now() + pause < deadline))) return reply;
         await sleep(pause, undefined, { signal });

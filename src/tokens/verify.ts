@@ -281,8 +281,9 @@ async function signatureOf(token: string, keys: KeySet, options: JWTVerifyOption
   }
   if (!signed) throw new TokenError('key_unknown', 'The token names no key (kid).');
   const { modulusLength: bits }: { name: string; modulusLength?: number } = signed.key.algorithm;
-  // OpenSSL takes one of RSA-PSS without the zero bytes at its start too (RFC 8017 §8.1.2).
-  if (bits !== undefined && token.length - token.lastIndexOf('.') - 1 !== Math.ceil(bits / 6))
+  // OpenSSL takes one of RSA-PSS without the zero bytes at its start too (RFC 8017 §8.1.2). It has whole bytes, in base64url.
+  const due = bits === undefined ? undefined : Math.ceil((Math.ceil(bits / 8) * 4) / 3);
+  if (due !== undefined && token.length - token.lastIndexOf('.') - 1 !== due)
     throw new errors.JWSSignatureVerificationFailed();
   return signed;
 }

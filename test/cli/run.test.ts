@@ -94,6 +94,15 @@ test.each([
   expect(JSON.parse(stdout)).toHaveProperty('items.length', 1);
 });
 
+test('--quiet silences notices, not errors', async () => {
+  const world = commandWorld(NO_SERVICE, { variables: { SLICES_CONN_BASE_URL: 'http://127.0.0.1:4280' } });
+  const noticed = await world.run('profile', 'list');
+  expect(noticed.stderr).toMatch(/^These variables override/);
+  expect(await world.run('profile', 'list', '--quiet')).toEqual({ ...noticed, stderr: '' });
+  const failed = await world.run('--quiet', 'profile', 'show', 'nope');
+  expect([failed.exitCode, failed.stderr]).toEqual([3, expect.stringMatching(/^error: /)]);
+});
+
 describe('a failure with --json: its exit code, nothing on stdout, the error object on the last line of stderr', () => {
   let world: Awaited<ReturnType<typeof offline>>;
   let id: string;

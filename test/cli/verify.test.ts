@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { createReferenceServer } from '../../src/reference-server.ts';
 import { reportOf } from '../e2e/command.ts';
 import { commandWorld, connectionTo, NO_SERVICE } from '../fixtures/command-world.ts';
-import { NOW } from '../fixtures/tokens.ts';
+import { claimsOf, makeKey, makeToken, NOW } from '../fixtures/tokens.ts';
 
 const HOUR = 3_600_000;
 const LOCAL = 'http://127.0.0.1:4280';
@@ -43,6 +43,17 @@ test('the id of a reservation is no file: it leads to show', async () => {
   expect(reportOf(await run('verify', 'link.jwt', id))).toMatchObject({
     items: [{ verified: true }, { verified: false, error: { code: 'usage' } }],
   });
+});
+
+test.each<[Record<string, string>, string[], string]>([
+  [{ SLICES_CONN_BASE_URL: 'x' }, [], 'SLICES_CONN_BASE_URL is not a valid value for baseUrl.'],
+  [{ SLICES_CONN_PROFILE: 'nope' }, [], 'There is no profile nope.'],
+  [{}, ['--profile', 'slices'], 'Profile slices has no addresses yet.'],
+])('--offline, with %j and %j: %s', async (variables, flags, message) => {
+  const world = commandWorld(NO_SERVICE, { variables });
+  world.files.set('link.jwt', makeToken(makeKey(), claimsOf('connectivity')));
+  const ended = await world.run('--offline', 'verify', '--json', 'link.jwt', ...flags);
+  expect(reportOf(ended).message).toBe(message);
 });
 
 describe('several tokens are a row each', () => {

@@ -170,6 +170,18 @@ describe('the proof is that the reservation lies within what was asked for', () 
       { start_date: at(-HOUR), end_date: at(HOUR) },
       undefined,
     ],
+    [
+      'from now on, for a period that was named: another start',
+      { ...SITES, bandwidth: 1000, start: 'now', end: NOW + 5 * HOUR },
+      {},
+      'It starts at 2026-11-01T15:00:00.000Z, not now.',
+    ],
+    [
+      'a period that was named: another start',
+      { ...SITES, bandwidth: 1000, start: NOW, end: NOW + 5 * HOUR },
+      {},
+      'It starts at 2026-11-01T15:00:00.000Z, not at 2026-11-01T12:00:00.000Z.',
+    ],
     ['a rate that carries the volume', VOLUME, {}, undefined],
     ['the largest rate', VOLUME, { bandwidth: 2000, end_date: at(4 * HOUR) }, undefined],
     ['a larger rate', VOLUME, { bandwidth: 2001 }, 'It is for 2001 Mbps, not at most 2000.'],

@@ -477,6 +477,18 @@ describe('a retry', () => {
     expect(requests).toHaveLength(3);
   });
 
+  test('GET: it is sent three times at most, whatever keeps each from an answer', async () => {
+    const mixed = await answering(status(503), halfway, status(503), status(200));
+    expect((await mixed.send('GET')).status).toBe(503);
+    expect(mixed.requests).toHaveLength(3);
+    const both = (reply: ServerResponse) => {
+      reply.writeHead(503, { 'content-length': '10' }).write('12345', () => reply.destroy());
+    };
+    const { requests, send } = await answering(both, both, both, both);
+    expect(await failureOf(() => send('GET'))).toMatchObject({ facts: { why: 'The reply breaks off.' } });
+    expect(requests).toHaveLength(3);
+  });
+
   test.each(['POST', 'PUT', 'DELETE'])('row 12: %s is sent once, with every outcome', async (method) => {
     const refused = await answering(status(503), status(200));
     expect((await refused.send(method)).status).toBe(503);

@@ -44,6 +44,55 @@ describe('the signature of a connectivity token', () => {
     expect(await verdict(key, der)).toBe('signature');
   });
 
+  test('ES512: the same numbers in fewer or more bytes are refused (THREATS.md 24)', async () => {
+    const key = makeKey('ES512');
+    // A quarter of all P-521 signatures have a zero byte before both numbers.
+    const spare = (data: Buffer): [Buffer, Buffer] => {
+      for (;;) {
+        const signature = Buffer.from(key.sign(data));
+        const [r, s] = [signature.subarray(0, 66), signature.subarray(66)];
+        if (r[0] === 0 && s[0] === 0) return [r, s];
+      }
+    };
+    const zero = Buffer.alloc(1);
+    expect(await verdict(key, (data) => Buffer.concat(spare(data)))).toBe('accepted');
+    const fewer = (data: Buffer) => Buffer.concat(spare(data).map((number) => number.subarray(1)));
+    const more = (data: Buffer) => Buffer.concat(spare(data).flatMap((number) => [zero, number]));
+    for (const form of [fewer, more]) expect(await verdict(key, form)).toBe('signature');
+  });
+
+  test.each(['PS256', 'RS256'] as const)(
+    '%s: without the zero byte at its start it is refused',
+    async (alg) => {
+      const key = makeKey(alg);
+      // Of each key some claims have such a signature; PSS has another one each time.
+      for (let tried = 0; ; tried += 1) {
+        let start: number | undefined;
+        const claims = claimsOf('connectivity', { jti: `${tried}` });
+        const shortened = (data: Buffer) => {
+          const signature = key.sign(data);
+          start = signature[0];
+          return signature.subarray(1);
+        };
+        const token = makeToken(key, claims, { sign: shortened });
+        if (start !== 0) continue;
+        expect(await faultOf(verifyConnectivityToken(token, trustIn(key)))).toBe('signature');
+        return;
+      }
+    },
+  );
+
+  test.each(['PS256', 'RS256'] as const)(
+    '%s: a key whose length is no whole number of bytes signs like any other',
+    async (alg) => {
+      const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2049 });
+      const of = makeKey(alg);
+      const { n } = publicKey.export({ format: 'jwk' });
+      const key = { ...of, publicKey, privateKey, jwk: { ...of.jwk, n }, sign: signer(privateKey, alg) };
+      expect(await verdict(key, key.sign)).toBe('accepted');
+    },
+  );
+
   test('PS256: a salt of another length than the digest is refused (RFC 7518 §3.5)', async () => {
     const key = makeKey('PS256');
     const salted = (data: Buffer) => {

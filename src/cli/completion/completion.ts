@@ -36,7 +36,9 @@ export async function install(
   { installCompletion: named }: { installCompletion: CompletionShell | true },
 ): Promise<void> {
   const shell = named === true ? usualShell(env.variables) : named;
-  const installed = await installCompletion(shell, env, files);
+  const installed = await installCompletion(shell, env, files).catch((error: unknown) => {
+    throw error instanceof Failure ? error.with({ fix: 'slices-conn completion --help' }) : error;
+  });
   const lines = installed.map(({ path, done }) => `${done} ${escapeText(path)}`);
   const next = 'Open a new shell, then type: slices-conn <Tab>';
   output.text({ shell, files: installed.map(({ path }) => path) }, [...lines, next].join('\n'));

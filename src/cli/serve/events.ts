@@ -29,6 +29,7 @@ export function eventLine(
   if (level === 'error') said = ['error', `${name}: ${faultOf(fields)}`];
   else if (event === 'request') said = refused(fields, context);
   else if (fields['link'] !== undefined) said = [name, reserved(fields, context)];
+  else if (event === 'stopping') said = [name, stopsIn(fields)];
   else if (!UNTOLD.has(event)) said = [name, told(fields)];
   return said && `${clock(context.now, context.zone)}  ${said[0].padEnd(8)}  ${said[1]}`;
 }
@@ -37,6 +38,11 @@ export function eventLine(
 function faultOf({ why, times }: EventFields): string {
   const [reason = ''] = String(why ?? '').split('\n');
   return `${reason}${times === undefined ? '' : ` (${times} more times)`}`;
+}
+
+/** When a server that was told to stop does so. */
+function stopsIn({ drain }: EventFields): string {
+  return Number(drain) > 0 ? `in ${drain} s (--drain)` : 'after the requests under way';
 }
 
 /** Facts by their names; who it was has a name, or an id. */

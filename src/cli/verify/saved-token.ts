@@ -105,13 +105,15 @@ async function offlineTrust(
   const { env, clock, flags, output } = context;
   const { now } = clock;
   const profiles = await openProfiles(context);
-  const names = flags.profile === undefined ? profiles.names() : [profiles.inspect(flags.profile).name];
-  // One that is not complete has no keys either.
-  const all = await Promise.all(names.map((name) => profiles.resolve(name).catch(failureOrThrow)));
+  // What is wrong with the one in use is said: a token of its service would seem to be nobody's.
+  const used = await profiles.resolve(flags.profile);
+  const names = flags.profile === undefined ? profiles.names() : [];
+  // Another one that is not complete has no keys either.
+  const others = await Promise.all(names.map((name) => profiles.resolve(name).catch(failureOrThrow)));
   const stored = keySetFiles(env.folders.cache);
   const onStale = (url: string, age: number): void => output.notice(staleKeys(url, age));
   const keysOf = (issuer: string): KeySet => keptKeys(issuer, { stored, now, onStale });
-  const trusted = all.flatMap((profile) =>
+  const trusted = [used, ...others].flatMap((profile) =>
     profile instanceof Failure ? [] : [trustIn(profile, keysOf, now)],
   );
   const builtIn = session.trust('service').issuers;

@@ -9,12 +9,11 @@ import { PROBLEMS, type Problem } from '../../contract/problems.ts';
 import type { BatchAction } from '../../contract/reservation.ts';
 import { IDEMPOTENCY_REPLAYED_HEADER } from '../../contract/routes.ts';
 import { problem } from '../../words/problems.ts';
-import { acceptsJwt } from '../accept.ts';
 import type { Caller, CallerExperiment } from '../credentials.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { Log } from '../log.ts';
 import { type ProblemError, refusalOf } from '../problem-error.ts';
-import { addressOf } from '../request-reading.ts';
+import { acceptsJwt, addressOf } from '../request-reading.ts';
 import type { ChangeBudget } from './change-budget.ts';
 import {
   type AskedChange,

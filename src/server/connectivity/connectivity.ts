@@ -6,7 +6,6 @@ import type { ProtectedResource } from '../../contract/addresses.ts';
 import type { Problem } from '../../contract/problems.ts';
 import { readBody, readUpdateBody } from '../../contract/reservation-request.ts';
 import { EXPERIMENT_TOKEN_HEADER, type RouteName } from '../../contract/routes.ts';
-import { acceptsJwt } from '../accept.ts';
 import {
   authenticateAnyUser,
   authenticateCaller,
@@ -21,7 +20,7 @@ import { jsonReply, jsonTextReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import type { Log } from '../log.ts';
 import { ProblemError, refusalOf } from '../problem-error.ts';
-import { readObject } from '../request-reading.ts';
+import { acceptsJwt, readObject } from '../request-reading.ts';
 import type { Handler, RouteMounter } from '../routing.ts';
 import { ChangeBudget } from './change-budget.ts';
 import { type AskedChange, type RawItem, readItem, readRawItems } from './change-items.ts';

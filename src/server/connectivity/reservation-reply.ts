@@ -2,9 +2,9 @@ import type { JWTPayload } from 'jose';
 import { answerOf, hopsOf } from '../../allocator/answer.ts';
 import { CommitUnknownError, type ReservationRecord, StoreUnavailableError } from '../../allocator/store.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
-import { acceptsJwt } from '../accept.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
+import { acceptsJwt } from '../request-reading.ts';
 import { placeInList } from './status-lists.ts';
 
 /** What {@link answerReservation} needs. */

@@ -11,13 +11,12 @@ import { formatInstant } from '../../contract/instants.ts';
 import type { RouteName } from '../../contract/routes.ts';
 import { DEFAULT_TTL } from '../../tokens/issuer.ts';
 import { problem } from '../../words/problems.ts';
-import { acceptsJwt } from '../accept.ts';
 import { authenticateAnyUser, authenticateUser, requireRole, requireScope } from '../credentials.ts';
 import { sessionId, type UserSession, type UserSessions } from '../identity/sessions.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceIssuer } from '../keys/service-issuer.ts';
 import { readBy, refusal, refusalOf } from '../problem-error.ts';
-import { addressOf, readObject } from '../request-reading.ts';
+import { acceptsJwt, addressOf, readObject } from '../request-reading.ts';
 import { type CiRulesOptions, mountCiRules } from './ci-rules.ts';
 import {
   EXPERIMENTS_COUNT_FOR,

@@ -1,8 +1,8 @@
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
-import { takes } from '../accept.ts';
 import { knowsTag, tagOf } from '../etag.ts';
 import { keptPromises } from '../once-in.ts';
+import { takes } from '../request-reading.ts';
 
 /** The media types of the page's files, by the end of their names. */
 const MEDIA_TYPES: Readonly<Record<string, string>> = {

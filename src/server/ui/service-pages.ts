@@ -3,11 +3,10 @@ import { html } from 'hono/html';
 import { loginWords } from '../../contract/addresses.ts';
 import { KEY_SET_PATH } from '../../contract/routes.ts';
 import { escapeText } from '../../contract/visible-text.ts';
-import { acceptsHtml } from '../accept.ts';
 import { jsonReply } from '../json-reply.ts';
 import type { ServiceAddresses } from '../keys/service-issuer.ts';
 import { firstProblem } from '../problem-error.ts';
-import { addressOf } from '../request-reading.ts';
+import { acceptsHtml, addressOf } from '../request-reading.ts';
 import { type Html, page, pageReply, pathOf, type Site } from './page.ts';
 
 /** Options of {@link createServicePages}. */

@@ -179,6 +179,13 @@ describe('--install-completion', () => {
     expect(second.stdout).toMatch(/^Unchanged: .*\nUnchanged: .*\nOpen a new shell/);
   });
 
+  test('a file that can’t be written leads to the way without it', async () => {
+    put('.local/share', 'a file where a folder must be');
+    const { exitCode, stderr } = await run({}, '--install-completion', 'bash', '--json');
+    const { error } = JSON.parse(stderr);
+    expect([exitCode, error.code, error.fix]).toEqual([2, 'file_unusable', 'slices-conn completion --help']);
+  });
+
   test.each([
     ['/bin/zsh', '--install-completion'],
     ['zsh', '--install-completion'],

@@ -138,6 +138,8 @@ test.each<[string, EventFields, string | undefined]>([
   ['database_made', { file: '/x.sqlite' }, 'database made  file /x.sqlite'],
   ['failover_loses', { why: 'It is empty.' }, 'failover loses  It is empty.'],
   ['deleted', { reservation: 'con_x', by: 'user_x' }, 'deleted   by user_x, reservation con_x'],
+  ['stopping', { drain: 5 }, 'stopping  in 5 s (--drain)'],
+  ['stopping', { drain: 0 }, 'stopping  after the requests under way'],
 ])('the line of %s, %j', (event, fields, line) => {
   const level = line?.startsWith('error') ? 'error' : 'info';
   const text = eventLine({ level, event, fields }, { now: NOW, zone: 'Europe/Brussels' });

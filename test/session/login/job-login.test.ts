@@ -1,6 +1,7 @@
 import { readdirSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { MAX_REPLY } from '../../../src/client/exchange.ts';
 import type { IdentityClient } from '../../../src/client/identity.ts';
 import { NOT_ACCEPTED } from '../../../src/contract/ci-rules.ts';
 import { Failure } from '../../../src/contract/failure.ts';
@@ -218,7 +219,7 @@ describe('the job that a program runs in', () => {
     [200, '', 'reply_invalid'],
     [200, '{"value":7}', 'reply_invalid'],
     [200, '{"value":"a\u0007b"}', 'reply_invalid'],
-    [200, 'x'.repeat(70_000), 'reply_invalid'],
+    [200, `{"value":"a.b.c","more":"${'x'.repeat(MAX_REPLY)}"}`, 'reply_invalid'],
     [302, '{"value":"a.b.c"}', 'reply_invalid'],
     [403, '{"value":"a.b.c"}', 'token_missing'],
     [429, '', 'unavailable'],
