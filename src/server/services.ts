@@ -147,12 +147,12 @@ async function compressed(request: Request, response: Response): Promise<Respons
   if (status !== 200 || !isJson) return response;
   headers.append('vary', 'accept-encoding');
   if (!takes('gzip', request)) return response;
-  const text = await response.text();
-  if (text.length < SMALLEST) return new Response(text, { headers });
-  const body = await compress(text, LEVEL);
+  const bytes = await response.arrayBuffer();
+  if (bytes.byteLength < SMALLEST) return new Response(bytes, { headers });
+  const body = new Uint8Array(await compress(bytes, LEVEL));
   headers.set('content-encoding', 'gzip');
   headers.set('content-length', String(body.byteLength));
-  return new Response(Uint8Array.from(body), { headers });
+  return new Response(body, { headers });
 }
 
 /** The methods that an address below the base allows. Pages and key sets outside the route table are read only. */

@@ -28,8 +28,9 @@ import { linkId } from '../../contract/links.ts';
 import type { Problem, ProblemCode } from '../../contract/problems.ts';
 import { DEFAULT_POINTS, DEFAULT_ROUTES, MAX_USE_COLUMNS } from '../../contract/request-limits.ts';
 import { type AskedRoute, askedRouteOf, asksForRoute } from '../../contract/reservation.ts';
+import { jsonText } from '../../contract/visible-text.ts';
 import { knowsTag, tagOf } from '../etag.ts';
-import { jsonReply } from '../json-reply.ts';
+import { jsonReply, jsonTextReply } from '../json-reply.ts';
 import { readBy, refusal, refuseIfAny } from '../problem-error.ts';
 import { addressOf } from '../request-reading.ts';
 import { emptyProblems, pastProblem, siteProblems } from './request-rules.ts';
@@ -158,15 +159,16 @@ export async function answerUse(
     );
   }, askedBy);
   const found = columns.filter((numbers) => numbers !== undefined);
-  const items = [...links.values()].map(
-    ({ site1, site2, bandwidth }, index): Availability => ({
+  // As text one after the other, so that the parts of all links are never there at once.
+  const items = [...links.values()].map(({ site1, site2, bandwidth }, index) =>
+    jsonText({
       ...{ site1, site2, bandwidth, exact: false, nextCursor: null },
       start_date: formatInstant(start),
       end_date: formatInstant(end),
       items: partsIn(found[index] ?? new Float64Array()),
-    }),
+    } satisfies UseList['items'][number]),
   );
-  return jsonReply({ items, nextCursor: null } satisfies UseList, { headers });
+  return jsonTextReply(`{"items":[${items.join()}],"nextCursor":null}`, { headers });
 }
 
 function partOf({ start, end, bandwidth, bandwidthMax, tags }: FreeOnRoute): AvailablePart {
@@ -182,8 +184,8 @@ function partOf({ start, end, bandwidth, bandwidthMax, tags }: FreeOnRoute): Ava
 /** The parts whose members stand one after the other. */
 function partsIn(numbers: Float64Array): AvailablePart[] {
   return Array.from({ length: numbers.length / 5 }, (_, index) => {
-    const [start = 0, end = 0, bandwidth = 0, bandwidthMax = 0, tags = 0] = numbers.subarray(5 * index);
-    return partOf({ start, end, bandwidth, bandwidthMax, tags });
+    const at = (member: number): number => numbers[5 * index + member] ?? 0;
+    return partOf({ start: at(0), end: at(1), bandwidth: at(2), bandwidthMax: at(3), tags: at(4) });
   });
 }
 
