@@ -13,6 +13,9 @@ import { extensionText, forgetText, ownSentence, refusalText, titleOf } from './
 /** An action on a reservation. */
 export type ReservationAction = 'hour' | 'day' | 'change' | 'end' | 'delete' | 'command' | 'token' | 'show';
 
+/** What is asked before a reservation is given up; `rest`: what else becomes of it. */
+type GivingUp = { title: string; rest: string; yes: string };
+
 /** Makes the function that does what a button of a reservation says. */
 export function createReservationActions(context: PageContext, booking: Booking) {
   const { store, service } = context;
@@ -32,16 +35,21 @@ export function createReservationActions(context: PageContext, booking: Booking)
     }
   }
 
+  /** Sends a reservation with another end. */
+  async function changeEnd(experiment: string, own: OwnReservation, end: number): Promise<OwnReservation> {
+    const { id, site1, site2, bandwidth, start } = own;
+    const request = { site1, site2, bandwidth, start, end };
+    const reservation = await service.send(experiment, { id, request });
+    store.dispatch({ type: 'changed', experiment, reservation });
+    return reservation;
+  }
+
   /** Extends a reservation at once; where that does not fit, the form opens and says what would. */
   function extend(experiment: string, own: OwnReservation, milliseconds: number): Promise<void> {
     return whileBusy(own.id, async () => {
-      const { id, site1, site2, bandwidth, start } = own;
       const end = own.end + milliseconds;
       try {
-        const request = { site1, site2, bandwidth, start, end };
-        const reservation = await service.send(experiment, { id, request });
-        store.dispatch({ type: 'changed', experiment, reservation });
-        done(own, `Extended: ${sentence(reservation)}.`);
+        done(own, `Extended: ${sentence(await changeEnd(experiment, own, end))}.`);
         context.look();
       } catch (error) {
         if (!(error instanceof Refused) || error.facts.status !== 422) throw error;
@@ -52,44 +60,38 @@ export function createReservationActions(context: PageContext, booking: Booking)
     });
   }
 
-  async function endNow(experiment: string, own: OwnReservation): Promise<void> {
-    const isSure = await ask({
-      title: `End ${titleOf(own)} now?`,
-      text: `${sentence(own)}. Its bandwidth and VLANs are free for others at once; it stays in the list of ended ones. This can’t be undone.`,
-      ...{ yes: 'End it now', no: 'Keep it' },
-    });
-    if (!isSure) return;
+  /** Gives up a reservation, once the user has confirmed it. @param run does it, and says that it was done */
+  async function giveUp(own: OwnReservation, question: GivingUp, run: () => Promise<string>): Promise<void> {
+    const { title, rest, yes } = question;
+    const text = `${sentence(own)}. Its bandwidth and VLANs are free for others at once${rest}. This can’t be undone.`;
+    if (!(await ask({ title, text, yes, no: 'Keep it' }))) return;
     await whileBusy(own.id, async () => {
-      const { id, site1, site2, bandwidth, start } = own;
-      const request = {
-        site1,
-        site2,
-        bandwidth,
-        start,
-        end: Math.min(own.end, store.state.now + ON_THE_WAY),
-      };
-      const reservation = await service.send(experiment, { id, request });
-      store.dispatch({ type: 'changed', experiment, reservation });
-      if (store.state.draft.id === id) booking.reset();
-      done(own, `Ended: ${sentence(reservation)}.`);
+      done(own, await run());
       context.look();
     });
   }
 
-  async function remove(experiment: string, own: OwnReservation): Promise<void> {
-    const isSure = await ask({
-      title: `Delete ${titleOf(own)}?`,
-      text: `${sentence(own)}. Its bandwidth and VLANs are free for others at once. This can’t be undone.`,
-      ...{ yes: 'Delete', no: 'Keep it' },
+  function emptyForm({ id }: OwnReservation): void {
+    if (store.state.draft.id === id) booking.reset();
+  }
+
+  function endNow(experiment: string, own: OwnReservation): Promise<void> {
+    const rest = '; it stays in the list of ended ones';
+    return giveUp(own, { title: `End ${titleOf(own)} now?`, rest, yes: 'End it now' }, async () => {
+      const end = Math.min(own.end, store.state.now + ON_THE_WAY);
+      const reservation = await changeEnd(experiment, own, end);
+      emptyForm(own);
+      return `Ended: ${sentence(reservation)}.`;
     });
-    if (!isSure) return;
-    await whileBusy(own.id, async () => {
+  }
+
+  function remove(experiment: string, own: OwnReservation): Promise<void> {
+    return giveUp(own, { title: `Delete ${titleOf(own)}?`, rest: '', yes: 'Delete' }, async () => {
       await service.delete(experiment, own.id);
-      if (store.state.draft.id === own.id) booking.reset();
+      emptyForm(own);
       store.dispatch({ type: 'deleted', id: own.id });
       focusReservation(own.id);
-      done(own, `Deleted: ${sentence(own)}.`);
-      context.look();
+      return `Deleted: ${sentence(own)}.`;
     });
   }
 

@@ -3,7 +3,7 @@ import { Notice } from './notice.tsx';
 import type { Page } from './page-props.ts';
 import { type OpenMenu, ReservationMenu } from './reservation-menu.tsx';
 import { ReservationRow } from './reservation-row.tsx';
-import { type Group, lastChange, type Placed, placed } from './reservation-rows.ts';
+import { lastChange, type Placed, placed } from './reservation-rows.ts';
 import type { OwnReservation } from './service.ts';
 import { LIST_HEADING, sought } from './sights.ts';
 import { useShown } from './signals.ts';
@@ -16,12 +16,7 @@ const FINDABLE = 6;
 /** How many reservations are shown at first, and how many more at each click. */
 const SHOWN = 50;
 
-const TITLES: Readonly<Record<Group, string>> = {
-  now: 'Now',
-  today: 'Today',
-  later: 'Later',
-  ended: 'Ended',
-};
+const TITLES = { now: 'Now', today: 'Today', later: 'Later', ended: 'Ended' };
 const numberText = (count: number): string => count.toLocaleString('en');
 
 /** The reservations of the chosen experiment, in groups of rows. */
@@ -37,7 +32,6 @@ export function ReservationList({ page }: { page: Page }) {
   const [isPast, setPast] = useState(false);
   const [, again] = useState({});
   const place = useRef<HTMLDivElement>(null);
-  const popover = useRef<HTMLDivElement>(null);
   const kept = useRef<readonly Placed<OwnReservation>[]>([]);
   const calendar = calendarOf(parts);
   // What ended since the list was asked for is not lost.
@@ -140,12 +134,7 @@ export function ReservationList({ page }: { page: Page }) {
             </ul>
           </details>
         )}
-        <ReservationMenu
-          menu={menu}
-          element={popover}
-          choose={(action, own) => page.act(action, own)}
-          close={() => setMenu(undefined)}
-        />
+        <ReservationMenu {...{ page, menu }} close={() => setMenu(undefined)} />
       </div>
       <span id="after-list" />
     </section>

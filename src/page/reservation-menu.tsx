@@ -1,32 +1,27 @@
-import type { RefObject } from 'preact';
-import { useLayoutEffect } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { ReservationState } from '../contract/instants.ts';
+import type { Page } from './page-props.ts';
 import type { ReservationAction } from './reservation-actions.ts';
 import type { OwnReservation } from './service.ts';
 import { mayDo, type State } from './state.ts';
 
-/** The entries of the menu and their words; the first ones change the reservation. */
-const ENTRIES: readonly (readonly [ReservationAction, label: string])[] = [
-  ['hour', 'Extend by 1 hour'],
-  ['day', 'Extend by 1 day'],
-  ['change', 'Change…'],
-  ['end', 'End now…'],
-  ['delete', 'Delete…'],
+/** The entries of the menu, their words, and what a user must be allowed to do for them. */
+const ENTRIES: readonly (readonly [ReservationAction, label: string, needs?: 'update' | 'delete'])[] = [
+  ['hour', 'Extend by 1 hour', 'update'],
+  ['day', 'Extend by 1 day', 'update'],
+  ['change', 'Change…', 'update'],
+  ['end', 'End now…', 'update'],
+  ['delete', 'Delete…', 'delete'],
   ['token', 'Download the proof'],
   ['command', 'Copy the command'],
   ['show', 'Show in the timeline'],
 ];
 
-/** The actions that change a reservation. */
-const CHANGES: ReadonlySet<ReservationAction> = new Set(['hour', 'day', 'change', 'end', 'delete']);
-
 /** The actions that the state of a reservation and the user's role allow, with their words. */
 export function entriesFor(stage: ReservationState, view: Pick<State, 'chosen'>) {
-  return ENTRIES.filter(([action]) => {
-    if (action === 'end' && stage !== 'active') return false;
-    if (CHANGES.has(action))
-      return stage !== 'ended' && mayDo(view, action === 'delete' ? 'delete' : 'update');
-    return stage !== 'ended' || action === 'token';
+  return ENTRIES.filter(([action, , needs]) => {
+    if (stage === 'ended') return action === 'token';
+    return (action !== 'end' || stage === 'active') && (!needs || mayDo(view, needs));
   });
 }
 
@@ -38,18 +33,11 @@ export interface OpenMenu {
   button: HTMLElement;
 }
 
+type MenuProps = { page: Page; menu: OpenMenu | undefined; close(): void };
+
 /** The one menu of the list. Escape, a click elsewhere and the Tab key close it; arrows move in it. */
-export function ReservationMenu({
-  menu,
-  element,
-  choose,
-  close,
-}: {
-  menu: OpenMenu | undefined;
-  element: RefObject<HTMLDivElement | null>;
-  choose(action: ReservationAction, own: OwnReservation): void;
-  close(): void;
-}) {
+export function ReservationMenu({ page, menu, close }: MenuProps) {
+  const element = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => {
     const { current } = element;
     if (!menu || !current) return undefined;
@@ -85,7 +73,7 @@ export function ReservationMenu({
           onClick={() => {
             // The focus goes back to the button first: what the action opens gives it back to that.
             element.current?.hidePopover();
-            choose(action, menu.own);
+            page.act(action, menu.own);
           }}
         >
           {label}

@@ -14,16 +14,10 @@ import { calendarOf } from './state.ts';
 import { periodText } from './timeline/words.ts';
 import { endsText, tagFacts, tagsText, titleOf } from './words.ts';
 
+type RowProps = { page: Page; own: OwnReservation; openMenu(menu: OpenMenu): void };
+
 /** A reservation in the list. Opened, it shows all of it, and the commands for the servers at both ends. */
-export function ReservationRow({
-  page,
-  own,
-  openMenu,
-}: {
-  page: Page;
-  own: OwnReservation;
-  openMenu(menu: OpenMenu): void;
-}) {
+export function ReservationRow({ page, own, openMenu }: RowProps) {
   const { id } = own;
   const { now, zone, isBusy, isMarked, chosen } = useShown(page, (state) => ({
     ...{ now: lastChange([own], state.now), zone: state.zone, chosen: state.chosen },

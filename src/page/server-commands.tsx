@@ -21,7 +21,7 @@ function Server({ own, site }: { own: OwnReservation; site: string }) {
   const name = device.trim();
   const problem =
     name === '' ? 'Name the device that reaches the site’s switch, such as eth1.' : deviceFault(name);
-  const lines = problem === undefined ? iproute2(endAt(own, site, name)).text : [];
+  const lines = problem === undefined ? iproute2(endAt(own, site, name)).text : undefined;
   return (
     <div>
       <p>
@@ -31,11 +31,9 @@ function Server({ own, site }: { own: OwnReservation; site: string }) {
           aria-invalid={problem !== undefined}
           onInput={({ currentTarget }) => setDevice(currentTarget.value)}
         />{' '}
-        {problem === undefined && (
-          <CopyButton text={`${lines.join('\n')}\n`} label={`Copy the commands for ${site}`} />
-        )}
+        {lines && <CopyButton text={`${lines.join('\n')}\n`} label={`Copy the commands for ${site}`} />}
       </p>
-      {problem === undefined ? (
+      {lines ? (
         <pre>
           {lines.map((line) => (
             <code key={line}>{line}</code>

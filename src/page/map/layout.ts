@@ -68,30 +68,24 @@ const MOST_NAMES = 3;
 const NEAR = 14;
 /** The sides of a dot on which a name can stand, and how much each is disliked, in pixels of hidden links. */
 const SIDES: readonly (readonly [dx: number, dy: number, cost: number])[] = [
-  ...([
-    [1, 0, 0],
-    [-1, 0, 3],
-    [0, -1, 4],
-    [0, 1, 4],
-  ] as const),
-  ...([
-    [0.6, -1, 5],
-    [0.6, 1, 5],
-    [-0.6, -1, 6],
-    [-0.6, 1, 6],
-  ] as const),
+  [1, 0, 0],
+  [-1, 0, 3],
+  [0, -1, 4],
+  [0, 1, 4],
+  [0.6, -1, 5],
+  [0.6, 1, 5],
+  [-0.6, -1, 6],
+  [-0.6, 1, 6],
 ];
 
 /** Lays the map out, fitted to the sites that have a place; the others are left out. Where no site has one, all stand in a ring. */
 export function layOut(sites: readonly MapSite[], links: readonly Link[], room: MapRoom): MapLayout {
   const [width, height] = [room.width * room.times, room.height * room.times];
-  const { land, at } = onLand(sites, { ...room, width, height }) ?? {
-    land: null,
-    at: inRing(sites, { ...room, width, height }),
-  };
+  const drawn = { ...room, width, height };
+  const { land, at } = onLand(sites, drawn) ?? { land: null, at: inRing(sites, drawn) };
   const dots = together(at).flatMap((dot) => (room.times < LARGEST ? dot : apart(dot)));
   const lines = linesOf(links, dots);
-  return { width, height, land, dots, lines, labels: named(dots, lines, { ...room, width, height }) };
+  return { width, height, land, dots, lines, labels: named(dots, lines, drawn) };
 }
 
 /** How many times as large the map is to be drawn so that the sites of a dot lie apart. */
@@ -133,7 +127,8 @@ function onLand(sites: readonly MapSite[], { width, height, times }: MapRoom) {
   return { land, at };
 }
 
-function ends(values: readonly number[]): readonly [least: number, most: number] {
+/** The least and the most of some numbers. */
+export function ends(values: readonly number[]): readonly [least: number, most: number] {
   return [Math.min(...values), Math.max(...values)];
 }
 

@@ -29,13 +29,11 @@ export function withSite(selected: Selected | undefined, site: string): Selected
 /** A link in words, such as `be-gent1 – pl-poznan1, 3 of 100 Gbps in use`. */
 export function linkText(link: Link, share: number | null): string {
   const { bandwidth } = link;
-  const between = linkName(link);
-  if (share === null) return `${between}, ${formatBandwidth(bandwidth)}`;
-  const [inUse, capacity] = [Math.round(share * bandwidth), formatBandwidth(bandwidth)];
-  const unit = bandwidth >= 1000 ? 1000 : 1;
+  const capacity = formatBandwidth(bandwidth);
+  if (share === null) return `${linkName(link)}, ${capacity}`;
   // `0.25 of 1 Gbps`: one unit for both, rounded as people say it.
-  const amount = Number((inUse / unit).toPrecision(3));
-  return `${between}, ${amount} of ${capacity} in use`;
+  const amount = Math.round(share * bandwidth) / (bandwidth >= 1000 ? 1000 : 1);
+  return `${linkName(link)}, ${Number(amount.toPrecision(3))} of ${capacity} in use`;
 }
 
 const LIST = new Intl.ListFormat('en-GB');

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { MINUTE } from '../../contract/durations.ts';
+import { linkName } from '../../words/links.ts';
 import { picked } from '../draft.ts';
 import type { Page } from '../page-props.ts';
 import { hopsOf, isSamePair, type Route, routeBetween } from '../route.ts';
@@ -8,9 +9,9 @@ import { useShown } from '../signals.ts';
 import { SkipLink } from '../skip-link.tsx';
 import { routeParts, type Selected, type State, shownRoute, useAt } from '../state.ts';
 import { remembered } from '../store.ts';
-import { type Dot, layOut, type MapLayout, type MapRoom, timesToOpen } from './layout.ts';
-import { BUSY, FULL, levelOf, readoutText, withSite } from './map-words.ts';
-import { DotMark, HIDDEN, LinkMark, linesOn, RouteMark } from './marks.tsx';
+import { type Dot, ends, layOut, type MapLayout, type MapRoom, timesToOpen } from './layout.ts';
+import { BUSY, FULL, levelOf, type Pointing, readoutText, withSite } from './map-words.ts';
+import { DotMark, HIDDEN, LinkMark, type MarkProps, RouteMark } from './marks.tsx';
 import { type Land, WORLD } from './projection.ts';
 import { useZoom } from './zoom.ts';
 
@@ -57,19 +58,24 @@ export function NetworkMap({ page, network }: { page: Page; network: NetworkFact
     first.find((mark) => mark.dataset['site'] === dot.sites[0])?.focus({ preventScroll: true });
   };
 
-  const hinted = pointedRoute(selected, pointed, links);
-  const readout = readoutText({ ...shown, pointed, hinted, links });
+  const hinted = pointedRoute({ ...shown, pointed, links });
+  const pointing: Pointing = { ...shown, pointed, hinted, links };
+  const zoomButton = (text: string, to: number, label?: string) => (
+    <button type="button" class="quiet" aria-label={label} onClick={() => zoomTo(to)}>
+      {text}
+    </button>
+  );
   const missing = sites.some(({ place: where }) => where) ? sites.filter(({ place: where }) => !where) : [];
   const first = selected?.site2 === '' ? selected.site1 : '';
   return (
     <div class="map">
       <SkipLink to="after-map">Skip the map</SkipLink>
       <div class={`map-place${times > 1 ? ' zoomed' : ''}`} ref={place} {...zoom.listeners}>
-        {layout && <Picture {...{ ...shown, layout, links, pointed, hinted, choose, point }} />}
+        {layout && <Picture {...{ ...pointing, layout, choose, point }} />}
       </div>
       <div class="map-side">
         <p class="map-readout" aria-hidden="true">
-          {readout}
+          {readoutText(pointing)}
         </p>
         {missing.length > 0 && (
           <p class="map-elsewhere">
@@ -89,17 +95,9 @@ export function NetworkMap({ page, network }: { page: Page; network: NetworkFact
         )}
         {[...use.values()].some((share) => share !== null) && <Legend />}
         <p class="map-tools">
-          <button type="button" class="quiet" aria-label="Enlarge the map" onClick={() => zoomTo(times * 2)}>
-            +
-          </button>
-          <button type="button" class="quiet" aria-label="Shrink the map" onClick={() => zoomTo(times / 2)}>
-            −
-          </button>
-          {times > 1 && (
-            <button type="button" class="quiet" onClick={() => zoomTo(1)}>
-              Whole map
-            </button>
-          )}
+          {zoomButton('+', times * 2, 'Enlarge the map')}
+          {zoomButton('−', times / 2, 'Shrink the map')}
+          {times > 1 && zoomButton('Whole map', 1)}
         </p>
       </div>
       <p class="spoken" role="status">
@@ -110,23 +108,15 @@ export function NetworkMap({ page, network }: { page: Page; network: NetworkFact
   );
 }
 
-interface PictureProps extends Pick<State, 'selected'> {
-  layout: MapLayout;
-  links: readonly Link[];
-  use: ReadonlyMap<Link, number | null>;
-  route: Route | undefined;
-  pointed: Link | Dot | undefined;
-  hinted: Route | undefined;
-  choose(target: Link | Dot): void;
-  point(target: Link | Dot, isThere: boolean): void;
-}
+type PictureProps = Pointing & Pick<MarkProps<Link | Dot>, 'choose' | 'point'> & { layout: MapLayout };
 
 function Picture({ layout, links, use, selected, route, pointed, hinted, choose, point }: PictureProps) {
   const { width, height, lines, dots, labels } = layout;
-  const [onRoute, onHint] = [route, hinted].map((one) => ({
+  const partsOf = (one: Route | undefined) => ({
     links: new Set(one && hopsOf(links, one.sites)),
     sites: new Set(one?.sites),
-  }));
+  });
+  const [onRoute, onHint] = [partsOf(route), partsOf(hinted)];
   const does = { choose, point };
   return (
     <svg
@@ -136,22 +126,22 @@ function Picture({ layout, links, use, selected, route, pointed, hinted, choose,
       <LandBehind land={layout.land} />
       {lines.map((line) => (
         <LinkMark
-          key={`${line.link.site1} ${line.link.site2}`}
+          key={linkName(line.link)}
           {...{ line, ...does, share: use.get(line.link) ?? null }}
-          isSelected={onRoute?.links.has(line.link) ?? false}
+          isSelected={onRoute.links.has(line.link)}
           isPressed={selected !== undefined && isSamePair(line.link, selected)}
-          isPointed={pointed === line.link || onHint?.links.has(line.link) === true}
+          isPointed={pointed === line.link || onHint.links.has(line.link)}
         />
       ))}
-      <RouteMark kind="hinted" lines={linesOn(layout, onHint?.links ?? new Set())} use={use} />
-      <RouteMark kind="chosen" lines={linesOn(layout, onRoute?.links ?? new Set())} use={use} />
+      <RouteMark kind="hinted" links={onHint.links} {...{ lines, use }} />
+      <RouteMark kind="chosen" links={onRoute.links} {...{ lines, use }} />
       {dots.map((dot) => (
         <DotMark
           key={dot.sites.join(' ')}
           {...{ dot, ...does, label: labels.get(dot) }}
-          isSelected={dot.sites.some((site) => isEnd(site, selected) || onRoute?.sites.has(site))}
+          isSelected={dot.sites.some((site) => isEnd(site, selected) || onRoute.sites.has(site))}
           isPressed={dot.sites.some((site) => isEnd(site, selected))}
-          isPointed={pointed === dot || dot.sites.some((site) => onHint?.sites.has(site))}
+          isPointed={pointed === dot || dot.sites.some((site) => onHint.sites.has(site))}
         />
       ))}
     </svg>
@@ -163,11 +153,7 @@ function isEnd(site: string, selected: Selected | undefined): boolean {
 }
 
 /** The route from the site that is chosen to the one at which the pointer is. */
-function pointedRoute(
-  selected: Selected | undefined,
-  pointed: Link | Dot | undefined,
-  links: readonly Link[],
-): Route | undefined {
+function pointedRoute({ selected, pointed, links }: Omit<Pointing, 'hinted'>): Route | undefined {
   if (!pointed || 'site1' in pointed || pointed.sites.length > 1) return undefined;
   if (!selected?.site1 || selected.site2 !== '') return undefined;
   return routeBetween(links, { site1: selected.site1, site2: pointed.sites[0] ?? '' });
@@ -177,8 +163,8 @@ function pointedRoute(
 function middleOf(layout: MapLayout | undefined, sites: readonly string[]) {
   const some = layout?.dots.filter((dot) => dot.sites.some((site) => sites.includes(site))) ?? [];
   if (some.length === 0) return undefined;
-  const between = (values: readonly number[]): number => (Math.min(...values) + Math.max(...values)) / 2;
-  return { x: between(some.map(({ x }) => x)), y: between(some.map(({ y }) => y)) };
+  const [[left, right], [top, bottom]] = [ends(some.map(({ x }) => x)), ends(some.map(({ y }) => y))];
+  return { x: (left + right) / 2, y: (top + bottom) / 2 };
 }
 
 /** The meaning of the lines' widths and colours; readers of the screen hear it with each link. */

@@ -1,6 +1,7 @@
+import { linkName } from '../../words/links.ts';
 import type { Link } from '../service.ts';
-import { DOT, type Dot, GROUP, LINE_HEIGHT, type Line, type MapLayout, type Rect } from './layout.ts';
-import { dotText, levelOf, linkText } from './map-words.ts';
+import { DOT, type Dot, GROUP, LINE_HEIGHT, type Line, type Rect } from './layout.ts';
+import { dotText, levelOf, linkText, type Use } from './map-words.ts';
 
 /** How far from a dot it is meant, in pixels. */
 const REACH = 12;
@@ -44,31 +45,22 @@ export function LinkMark({ line, share, ...props }: MarkProps<Link> & { line: Li
   const { state, ...button } = buttonOf(line.link, linkText(line.link, share), props);
   return (
     <g {...button} class={`map-link${state}`} data-use={levelOf(share)}>
-      {['hit', 'mark', 'use'].map((name) => (
-        <line key={name} class={name} {...endsOf(line)} />
-      ))}
+      <line class="hit" {...endsOf(line)} />
+      <line class="mark" {...endsOf(line)} />
+      <line class="use" {...endsOf(line)} />
     </g>
   );
 }
 
-/** A route, over all links: the chosen one, or the one that the pointer shows. */
-export function RouteMark({
-  lines,
-  use,
-  kind,
-}: {
-  lines: readonly Line[];
-  use: ReadonlyMap<Link, number | null>;
-  kind: string;
-}) {
+type RouteProps = { lines: readonly Line[]; links: ReadonlySet<Link>; use: Use; kind: 'chosen' | 'hinted' };
+
+/** A route, over all links: the chosen one, or the one that the pointer shows; as far as it is on the map. */
+export function RouteMark({ lines, links, use, kind }: RouteProps) {
+  const some = lines.filter(({ link }) => links.has(link));
   return (
     <g {...HIDDEN} class={`map-route ${kind}`}>
-      {lines.map((line) => (
-        <g
-          key={`${line.link.site1} ${line.link.site2}`}
-          class="map-link"
-          data-use={levelOf(use.get(line.link) ?? null)}
-        >
+      {some.map((line) => (
+        <g key={linkName(line.link)} class="map-link" data-use={levelOf(use.get(line.link) ?? null)}>
           <line class="mark" {...endsOf(line)} />
           <line class="use" {...endsOf(line)} />
         </g>
@@ -117,9 +109,4 @@ function reachOf({ x: cx, y: cy }: Dot, label: Rect) {
   const [x, y] = [Math.min(cx, label.x), Math.min(cy, label.y)];
   const width = Math.max(cx, label.x + label.width) - x;
   return { x, y, width, height: Math.max(cy, label.y + label.height) - y };
-}
-
-/** The lines of a route, as far as they are on the map. */
-export function linesOn({ lines }: MapLayout, links: ReadonlySet<Link>): Line[] {
-  return lines.filter(({ link }) => links.has(link));
 }

@@ -91,11 +91,11 @@ export function followRows(rows: HTMLElement, get: () => LiveView, point: (at?: 
       point(mark && { at, mark, own: mark.own ? [mark.own] : [], isDrag: true });
     },
     onSelected(from, to) {
-      const { own, ...mark } = dragged(from, to) ?? {};
+      const mark = dragged(from, to);
       // Who may not book keeps what is looked at.
       if (get().mayPick) point(undefined);
-      if (!('row' in mark)) return;
-      const { row, start, end } = mark;
+      if (!mark) return;
+      const { own, row, start, end } = mark;
       if (!own) pickMark(get(), { row, start, end });
       else if (start !== own.start || end !== own.end)
         get().page.booking.fill({ ...draftOf(own), start, ending: end, isDragged: true });

@@ -95,12 +95,15 @@ export function openTimeline(now: number, clock: Calendar['clock']): TimelineSta
   return { window: windowFromNow('week', now, clock), unit: 'week', filter: '', first: [], ...flags };
 }
 
-type Next = TimelineState;
 type Turn = Extract<TimelineAction, { type: 'unit' | 'turn' | 'now' | 'zoom' }>;
 type Key = Extract<TimelineAction, { type: 'key' }>;
 
 /** The next state of the timeline. Pure. */
-export function changeTimeline(state: TimelineState, action: TimelineAction, terms: TimelineTerms): Next {
+export function changeTimeline(
+  state: TimelineState,
+  action: TimelineAction,
+  terms: TimelineTerms,
+): TimelineState {
   switch (action.type) {
     case 'set':
       return { ...state, ...action.parts };
@@ -129,12 +132,12 @@ export function changeTimeline(state: TimelineState, action: TimelineAction, ter
 }
 
 /** Moves at once; it is no longer a whole unit. */
-function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): Next {
+function movedTo(state: TimelineState, window: Period, { now }: TimelineTerms): TimelineState {
   return { ...state, window: clampWindow(window, now), unit: undefined, isToday: false };
 }
 
 /** Moves the window where a period is out of view: its start is in view then. */
-function broughtIn(state: TimelineState, { start, end }: Period, terms: TimelineTerms): Next {
+function broughtIn(state: TimelineState, { start, end }: Period, terms: TimelineTerms): TimelineState {
   const { window, unit } = state;
   if (start < window.end && end > window.start) return state;
   const length = window.end - window.start;
@@ -142,7 +145,7 @@ function broughtIn(state: TimelineState, { start, end }: Period, terms: Timeline
   return { ...movedTo(state, { start: from, end: from + length }, terms), unit };
 }
 
-function turnedTo(state: TimelineState, action: Turn, { now, clock }: TimelineTerms): Next {
+function turnedTo(state: TimelineState, action: Turn, { now, clock }: TimelineTerms): TimelineState {
   const { window: from, unit } = state;
   const isNowShown = from.start <= now && now < from.end;
   const middle = (from.start + from.end) / 2;
@@ -160,11 +163,10 @@ function turnedTo(state: TimelineState, action: Turn, { now, clock }: TimelineTe
       const share = (now - from.start) / (from.end - from.start) - 0.1;
       return to(unit ? windowFromNow(unit, now, clock) : panWindow(from, share), unit, true);
     }
-    case 'zoom':
-      return to(
-        zoomWindow(from, action.factor, action.at ?? (isNowShown && action.factor < 1 ? now : middle)),
-        undefined,
-      );
+    case 'zoom': {
+      const { factor, at = isNowShown && factor < 1 ? now : middle } = action;
+      return to(zoomWindow(from, factor, at), undefined);
+    }
   }
 }
 
@@ -205,7 +207,7 @@ export function lengthOf(mark: Period | undefined): number | undefined {
 }
 
 /** The keyboard goes to a mark, and the window with it. */
-function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): Next {
+function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): TimelineState {
   const { start, end } = state.window;
   const margin = (end - start) / 20;
   const [before, behind] = [cursor.start - start, cursor.start + margin - end];
@@ -214,7 +216,7 @@ function withCursor(state: TimelineState, cursor: Mark, terms: TimelineTerms): N
   return { ...next, cursor, said: cursor };
 }
 
-function keyed(state: TimelineState, { key, isShift }: Key, terms: TimelineTerms): Next {
+function keyed(state: TimelineState, { key, isShift }: Key, terms: TimelineTerms): TimelineState {
   const mark = keyboardMark(state, terms);
   const times = key === 'ArrowRight' || key === 'ArrowDown' || key === 'PageDown' ? 1 : -1;
   const step = snapStep(state.window, 'click');

@@ -51,7 +51,6 @@ export function paintAxis(paper: Paper, { state, width }: View, axis: TwoLineAxi
   context.fillStyle = colour('full');
   context.font = SPAN_FONT;
   for (const { start, label } of axis.spans) context.fillText(label, Math.max(0, x(start)) + 3, 14);
-  context.fillStyle = colour('full');
   context.font = FONT;
   for (const { at, label } of axis.ticks) context.fillText(label, x(at) + 3, height - 7);
 }
@@ -69,7 +68,7 @@ export function paintRows(paper: Paper, view: View, axis: TwoLineAxis, dragged?:
   const x = (instant: number): number => Math.round(placeOf(instant, window, width) * scale) / scale;
   const shown = rows.slice(first, view.last);
   const height = shown.length * layout.row;
-  const placed = (at: number): At => ({ view, x, y: at * layout.row + layout.top });
+  const placed = (at: number) => ({ view, x, y: at * layout.row + layout.top });
   const strip = (fill: string, left: number, wide: number): void => {
     context.fillStyle = fill;
     for (let y = layout.top; y < height; y += layout.row) context.fillRect(left, y, wide, layout.plot);

@@ -24,18 +24,18 @@ export function draggedPeriod(one: number, other: number, { clock, now, step }: 
 }
 
 /** The part of a block by which it is dragged: an end, or all of it. */
-export type Grip = 'start' | 'end' | 'all';
-
-/** Where instants lie, in pixels. */
-type Place = (instant: number) => number;
-/** From an instant to another. */
-type Span = readonly [number, number];
+type Grip = 'start' | 'end' | 'all';
 
 /** How far from the end of a block it is meant, in pixels. */
 const EDGE = 6;
 
 /** The grip of a period at a pixel, while it can still be moved. */
-export function gripAt({ start, end }: Period, at: number, x: Place, now: number): Grip | undefined {
+export function gripAt(
+  { start, end }: Period,
+  at: number,
+  x: (instant: number) => number,
+  now: number,
+): Grip | undefined {
   const reach = Math.min(EDGE, (x(end) - x(start)) / 4);
   if (end > now && Math.abs(at - x(end)) <= reach) return 'end';
   if (start <= now) return undefined;
@@ -46,9 +46,12 @@ export function gripAt({ start, end }: Period, at: number, x: Place, now: number
  * A period that was dragged by a grip from an instant to another: what moves lies at the nearest step. One step of it, and of
  * the future, is left.
  */
-export function grippedPeriod({ start, end }: Period, grip: Grip, span: Span, context: PickContext): Period {
-  const [from, to] = span;
-  const { clock, now, step } = context;
+export function grippedPeriod(
+  { start, end }: Period,
+  grip: Grip,
+  [from, to]: readonly [from: number, to: number],
+  { clock, now, step }: PickContext,
+): Period {
   const first = ceilToStep(now, step, clock);
   if (grip === 'all') {
     const moved = Math.max(nearestStep(start + to - from, step, clock), first);

@@ -7,16 +7,10 @@ import { mineTexts, periodText } from './words.ts';
 
 const HEADS = ['From', 'To', 'Free throughout', 'At best', 'VLANs', 'Yours'];
 
+type TableProps = { view: LiveView; rows: readonly number[]; zone: string };
+
 /** The facts of the drawing in words: a body for each link, a row for each line. */
-export function TimelineTable({
-  view,
-  rows,
-  zone,
-}: {
-  view: LiveView;
-  rows: readonly number[];
-  zone: string;
-}) {
+export function TimelineTable({ view, rows, zone }: TableProps) {
   const heads = view.mayPick ? ['Book', ...HEADS] : HEADS;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls can be scrolled by keys

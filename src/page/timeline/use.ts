@@ -8,7 +8,7 @@ import type { Column, Ends, Link, Service } from '../service.ts';
 import type { View } from './view.ts';
 
 /** The use of links as far as it is known. */
-export interface KnownUse {
+interface KnownUse {
   /** In order, without a gap; in neighbours something differs. */
   columns: ReadonlyMap<Link, readonly Column[]>;
   /** Whether a first answer is waited for. */

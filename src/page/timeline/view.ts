@@ -79,10 +79,8 @@ export function draggedMark(sight: Sight, from: Point, to: Point, mayChange: boo
   const { row, instant, block, grip } = aim;
   const context = { clock, now, step: snapStep(state.window, 'drag') };
   const until = instantAt(to.x, state.window, width);
-  if (block && grip && mayChange) {
-    const [own] = block.own;
-    return { row, own, ...grippedPeriod(own, grip, [instant, until], context) };
-  }
+  const own = block?.own[0];
+  if (own && grip && mayChange) return { row, own, ...grippedPeriod(own, grip, [instant, until], context) };
   const period = draggedPeriod(instant, until, context);
   return period && { row, ...period };
 }
