@@ -10,9 +10,9 @@ type MapPoint = [x: number, y: number];
 const DETAILED = { west: -13, east: 33, south: 33, north: 64 };
 
 /** The area, in units of the map, of the smallest triangle that is kept on a line: within {@link DETAILED}, and elsewhere. */
-const SMALLEST_TRIANGLE = { detailed: 80, elsewhere: 20_000 };
+const SMALLEST_TRIANGLE = { detailed: 200, elsewhere: 20_000 };
 /** The same for islands and lakes, by the box around them. */
-const SMALLEST_RING = { detailed: 120, elsewhere: 40_000 };
+const SMALLEST_RING = { detailed: 400, elsewhere: 80_000 };
 
 /**
  * Makes land and borders from Natural Earth's countries (public domain, by the package world-atlas), simplified as
