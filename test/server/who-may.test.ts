@@ -249,7 +249,7 @@ describe('row 171: who could do what a role refuses', async () => {
     const experiment = { id: service.experiment, name: 'demo', tenant: '', role: 'viewer', expiry: 0 };
     const refused = (isLimited: boolean): Promise<unknown> =>
       authorise({ user: 'user_1', name: 'job', experiment, isLimited, expiry: 0 }, 'create', trust);
-    await expect(refused(false)).rejects.toThrow(`${NEEDS} Its lead is anna.`);
+    await expect(refused(false)).rejects.toThrow(`${NEEDS} Its lead is the user anna.`);
     await expect(refused(true)).rejects.toThrow(new RegExp(`${NEEDS}$`));
   });
 });

@@ -111,7 +111,14 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
     environment,
   } as const;
   const { issues } = v.safeParse(CiRuleRequest, request);
-  if (issues) throw new Failure('usage', issues[0].message);
+  if (issues) {
+    const [, path] = /^https:\/\/github\.com\/([^/]+\/[^/]+?)(?:\.git)?\/?$/.exec(github ?? '') ?? [];
+    const isShort = github !== undefined && ref !== undefined && !ref.startsWith('refs/');
+    const whole = isShort ? { ref: `refs/heads/${ref}` } : undefined;
+    throw new Failure('usage', issues[0].message, {
+      fix: path === undefined ? whole : { ...whole, github: path },
+    });
+  }
   return request;
 }
 
