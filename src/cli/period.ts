@@ -3,7 +3,7 @@ import { DAY, formatDuration, WEEK } from '../contract/durations.ts';
 import { Failure } from '../contract/failure.ts';
 import type { OptionsOf, OptionTable } from '../contract/flags.ts';
 import { LAST_INSTANT, type Period } from '../contract/instants.ts';
-import { Sentence, sentence } from '../contract/said.ts';
+import { inOneText, Sentence, sentence } from '../contract/said.ts';
 import type { Session } from '../session/session.ts';
 import { later, parseTime, type TimeReading } from '../words/typed-time.ts';
 import type { Context } from './context.ts';
@@ -195,12 +195,13 @@ export function readPeriodChange(
   const { start: startText, end: endText, extend } = flags;
   const start = startText === undefined ? undefined : readStart(startText, context, { on: current.start });
   const from = start === undefined ? current.start : start === 'now' ? context.now : start;
-  const isOwn = start === undefined && endText !== undefined;
-  let end = isOwn ? readOwnEnd(endText, current, context) : readEnd(flags, from, context);
+  const own = { ...current, from, isMoved: start !== undefined };
+  let end = endText === undefined ? readEnd(flags, from, context) : readOwnEnd(endText, own, context);
   if (extend !== undefined) end = later(current.end, parseDuration(extend));
+  if (end !== undefined || start !== undefined) checkedEnd(from, end ?? current.end, OWN_DAY);
   return {
     start,
-    ...(end === undefined ? {} : { end: checkedEnd(from, end) }),
+    ...(end === undefined ? {} : { end }),
     ...lastingOf(start, flags),
   };
 }
@@ -230,20 +231,27 @@ function readEnd(
   return parseTime(flags.end, context, { after: Math.max(from, context.now), isEnd: true });
 }
 
+const OWN_DAY = "A time of day alone is on the reservation's own day.";
+
 /**
- * A new end beside the start that stays. A time of day alone is the first one after the start where that is within the day
- * that the reservation lasts, and ahead; else it is on the day on which the reservation ends.
+ * A new end. A time of day alone is on the day of the start where it is ahead there, unless the reservation lasts for days;
+ * else it is on the day on which the reservation ends.
  */
-function readOwnEnd(text: string, { start, end }: Period, context: TimeContext): number {
-  const first = parseTime(text, context, { after: start, isEnd: true });
-  if (end - start < DAY && first > context.now) return first;
-  return parseTime(text, context, { after: Math.max(start, context.now), on: end - 1, isEnd: true });
+function readOwnEnd(
+  text: string,
+  { start, end, from, isMoved }: Period & { from: number; isMoved: boolean },
+  context: TimeContext,
+): number {
+  const after = Math.max(from, context.now);
+  const onDayOf = (on: number): number => parseTime(text, context, { after, on, isEnd: true });
+  const first = onDayOf(from);
+  return isMoved || (end - start < DAY && first > after) ? first : onDayOf(end - 1);
 }
 
-function checkedEnd(start: number, end: number): number {
+function checkedEnd(start: number, end: number, more = ''): number {
   if (end > start) return end;
   throw new Failure('usage', 'It would end before it starts.', {
-    why: sentence`${periodText(start, end)}.`,
+    why: inOneText(sentence`${periodText(start, end)}.`, more),
   });
 }
 

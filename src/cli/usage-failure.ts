@@ -93,7 +93,9 @@ export function usageFailure({ message, code }: CommanderError, line: CommandLin
     case 'commander.excessArguments': {
       const surplus = operands.slice(command.registeredArguments.length);
       return new Failure('usage', `${path} does not take ${surplus.join(' ')}.`, {
-        why: 'A value of several words stands in quotes.',
+        why: surplus.some((word) => /^\d[\d.,]*\s*[a-z]/i.test(word))
+          ? 'Bandwidth and duration are flags: --bandwidth 1G --for 2h.'
+          : 'A value of several words stands in quotes.',
       });
     }
     case 'commander.missingArgument':

@@ -67,6 +67,12 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
+/** What Node says where no connection comes about, in words; a proxy's own address stays in it. */
+const inWords = (reason: string): string =>
+  reason
+    .replace(/^ECONNREFUSED$/, 'Nothing listens there')
+    .replace(/^connect ECONNREFUSED /, 'Nothing listens at ')
+    .replace(/^getaddrinfo ENOTFOUND /, 'There is no host ');
 const TIMEOUTS = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /**
@@ -336,9 +342,7 @@ function networkFailure(cause: unknown, { method, signal, url }: Outgoing, late:
   const maybeDone = !isUnsent && method !== 'GET';
   const reason = late
     ? 'The time limit was reached'
-    : cause instanceof Error
-      ? cause.message || code
-      : String(cause);
+    : inWords(cause instanceof Error ? cause.message || code : String(cause));
   return new Failure(
     timedOut ? 'timeout' : 'network',
     timedOut ? `${origin} did not answer in time.` : `${origin} can't be reached.`,

@@ -68,7 +68,7 @@ function scaled(whole: string, fraction: string, factor: bigint): bigint | undef
 }
 
 /**
- * The failure of a typed value. A comma before three digits has two readings, and both are said.
+ * The failure of a typed value. In an amount, or with a unit, a comma before three digits has two readings: both are said.
  *
  * @param kind such as `a bandwidth`
  * @param why how such a value is written
@@ -79,7 +79,7 @@ export function wronglyTyped(text: string, kind: string, why: string, fix?: stri
   const readings = [parts.join(''), ...(parts.length === 2 ? [parts.join('.')] : [])].join(' or ');
   const both = `A comma before three digits may part thousands or a fraction: write ${readings}.`;
   return new Failure('usage', `${JSON.stringify(text)} is not ${kind}.`, {
-    why: parts.length > 1 ? both : why,
+    why: parts.length > 1 && (fix === undefined || /\d\s?[a-z]/i.test(text)) ? both : why,
     fix,
   });
 }

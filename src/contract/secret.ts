@@ -67,7 +67,7 @@ export function withoutSecrets(text: string, secrets: readonly Secret[]): string
 }
 
 /** What can be a part of a token, with the dots between the parts. Every run is read once: the text may be anything. */
-const RUN = /[\w-]+(?:\.+[\w-]+)*/g;
+const RUN = /(?:\bthumbprint )?[\w-]+(?:\.+[\w-]+)*/g;
 /** The shortest text that is taken for a refresh token or the like, in characters: a UUID has no capitals. */
 const SHORTEST_OPAQUE = 32;
 /** How often the kind of character changes from one to the next: 6 of 10 times at random, 3 of 10 times in names. */
@@ -76,10 +76,12 @@ const LEAST_CHANGES = 0.4;
 /**
  * A text without what looks like a token, wherever it stands: someone may type one where a path, a name, an id or an
  * address is due, and a message repeats what it is about (THREATS.md 54). Masked are JWTs, and long words in which
- * capitals, small letters and digits are mixed at random, as in refresh tokens. Ids of the services stay.
+ * capitals, small letters and digits are mixed at random, as in refresh tokens. Ids of the services stay, and what
+ * is said to be a thumbprint (RFC 7638), which is public.
  */
 export function withoutTokens(text: string): string {
   return text.replace(RUN, (run) => {
+    if (run.startsWith('thumbprint ')) return run;
     // Base64url of `{"`, as which nearly every header begins.
     const at = run.indexOf('eyJ');
     if (at !== -1 && run.length - at >= 8) return `${run.slice(0, at)}[secret]`;

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, lstatSync, readlinkSync, realpathSyn
 import { dirname, join, resolve } from 'node:path';
 import type { Files } from '../cli/context.ts';
 import { Failure } from '../contract/failure.ts';
-import { systemReason } from '../contract/foreign-errors.ts';
+import { errorCode, systemReason } from '../contract/foreign-errors.ts';
 import { readBounded, readBoundedStream, readBytes } from '../files/bounded.ts';
 import { makeFolders, privateFolder, unusableFile } from '../files/private.ts';
 import { removeFile, writeWhole } from '../files/whole.ts';
@@ -84,7 +84,8 @@ async function guarded<Result>(
   try {
     return await act();
   } catch (cause) {
-    const why = systemReason(cause);
+    const isFolder = done === 'written' && errorCode(cause) === 'ENOENT';
+    const why = isFolder ? `There is no folder ${dirname(path)}.` : systemReason(cause);
     throw new Failure('file_unusable', `The file ${path} can't be ${done}.`, { why, cause });
   }
 }

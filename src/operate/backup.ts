@@ -1,5 +1,6 @@
+import { dirname } from 'node:path';
 import { Failure } from '../contract/failure.ts';
-import { systemReason } from '../contract/foreign-errors.ts';
+import { errorCode, systemReason } from '../contract/foreign-errors.ts';
 import { type Backup, backUp as copy } from '../store/sqlite/backup.ts';
 import { existingData } from './database.ts';
 import type { BackupOptions } from './options.ts';
@@ -24,7 +25,7 @@ export async function backUp(
   } catch (cause) {
     if (cause instanceof Failure) throw cause;
     throw new Failure('file_unusable', `The database ${database} can't be copied to ${target}.`, {
-      why: systemReason(cause),
+      why: errorCode(cause) === 'ENOENT' ? `There is no folder ${dirname(target)}.` : systemReason(cause),
       cause,
     });
   }

@@ -226,12 +226,13 @@ export function logText(instant: number, clock: ZoneClock): string {
 }
 
 /**
- * An instant in words, which can be typed: `Mon 23 Nov 09:00`, with the year where it is not this one, and with the offset
+ * An instant in words, which can be typed: `Mon 23 Nov 09:00`, with the year where it is not this one, or half a year ago, and with the offset
  * from UTC in the hour that comes twice.
  */
 export function instantText(instant: number, { clock, now }: Calendar, style: InstantStyle = {}): string {
   const civil = clock.civil(instant);
-  const year = yearOf(civil) === yearOf(clock.civil(now)) ? '' : ` ${yearOf(civil)}`;
+  const isNear = yearOf(civil) === yearOf(clock.civil(now)) && instant > now - 180 * DAY;
+  const year = isNear ? '' : ` ${yearOf(civil)}`;
   const day = `${dateText(civil)}${year} ${clockText(instant, clock, style)}`;
   return style.isNarrow ? day : `${weekdayName(civil)} ${day}`;
 }

@@ -115,12 +115,12 @@ export const MOST_LEADS = 5;
  * The sentence that says who could do what a role does not allow; an empty text where no role may.
  *
  * @param names of the leads of a project or an experiment; beyond {@link MOST_LEADS} they are "others"
- * @example leadsText(['anna', 'ben']) // 'Its leads are anna and ben.'
+ * @example leadsText(['anna', 'ben']) // 'Its leads are the users anna and ben.'
  */
 export function leadsText(names: readonly string[]): string {
   const named = names.length > MOST_LEADS ? [...names.slice(0, MOST_LEADS), 'others'] : names;
-  if (named.length < 2) return named.map((name) => `Its lead is ${name}.`).join('');
-  return `Its leads are ${named.slice(0, -1).join(', ')} and ${named.at(-1)}.`;
+  if (named.length < 2) return named.map((name) => `Its lead is the user ${name}.`).join('');
+  return `Its leads are the users ${named.slice(0, -1).join(', ')} and ${named.at(-1)}.`;
 }
 
 /**
@@ -236,7 +236,7 @@ const SENTENCES = {
     capacityText(capacity, bandwidth, hop && hopName(hop)),
   ),
   bandwidth_too_low: row(['volume', 'end_date', 'needed', 'bandwidth'], (facts, times) => {
-    const needs = `${formatVolume(facts.volume)} by ${times.instant(facts.end_date)} need ${formatBandwidth(facts.needed)}`;
+    const needs = `${formatVolume(facts.volume)} by ${times.instant(facts.end_date)} needs ${formatBandwidth(facts.needed)}`;
     return `${needs}; at most ${formatBandwidth(facts.bandwidth)} may be used.`;
   }),
   search_given_up: row([], ({ at }, times) => givenUpText(at === undefined ? undefined : times.instant(at))),

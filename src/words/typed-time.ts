@@ -242,7 +242,7 @@ function instantOf(typed: string, words: Words, context: TimeContext, reading: T
     throw new Failure('usage', 'That is not in the years 1970 to 9999.');
   }
   const why = `Clocks are put forward or back then. ${besides(local, clock)}`;
-  throw refused(`${typed} does not exist, or exists twice, in ${offset}.`, why);
+  throw refused(`${typed} ${another === undefined ? 'does not exist' : 'exists twice'} in ${offset}.`, why);
 }
 
 /** The civil time at which the day begins that is meant; NaN for a time of day that does not exist. */

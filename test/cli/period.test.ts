@@ -168,6 +168,9 @@ describe('an update of a period: every combination of its flags', () => {
     ['before its start', { end: '2026-12-01T09:00:00Z' }],
     ['at its start', { end: start }],
     ['before its new start', { start: newEnd, end: newStart }],
+    ['before its start, on its own day', { end: '09:00' }],
+    ['before its new start, on its own day', { start: '11:00', end: '10:30' }],
+    ['before its new start, which is past its end', { start: '22:00' }],
     ['before its new start, though longer than now', { start: '2026-12-02T10:00:00Z', extend: '1h' }],
   ])('an update that would make it end %s is refused', async (_, flags) => {
     const failure = await failureOf(() => readPeriodChange(flags, current, context));
@@ -181,7 +184,7 @@ describe('an update of a period: every combination of its flags', () => {
     ['a later start', { start: '11:00' }, ['12-04T10:00', '12-04T18:00'], { start: '12-04T11:00' }],
     ['an earlier start', { start: '9am' }, ['12-04T10:00', '12-04T18:00'], { start: '12-04T09:00' }],
     ['a later end', { end: '20:00' }, ['12-04T10:00', '12-04T18:00'], { end: '12-04T20:00' }],
-    ['an end over midnight', { end: '02:00' }, ['12-04T10:00', '12-04T18:00'], { end: '12-05T02:00' }],
+    ['an end over midnight', { end: '03:00' }, ['12-04T22:00', '12-05T02:00'], { end: '12-05T03:00' }],
     ['an end before midnight', { end: '23:00' }, ['12-04T22:00', '12-05T02:00'], { end: '12-04T23:00' }],
     ['the end of days', { end: '16:00' }, ['12-04T10:00', '12-07T18:00'], { end: '12-07T16:00' }],
     ['an end that was midnight', { end: '16:00' }, ['12-04T00:00', '12-06T00:00'], { end: '12-05T16:00' }],

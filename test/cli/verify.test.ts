@@ -109,7 +109,14 @@ test('a proof with its key beside it needs no service: the thumbprint says which
   expect([...files.keys()]).toEqual(['kept.jwt', 'kept.jwt.jwks.json']);
   const verify = (key: string) => other.run('verify', 'kept.jwt', '--key', key, '--json');
   expect(JSON.parse((await verify(shown.key)).stdout)).toMatchObject({ verified: true, standing: 'unknown' });
-  expect(reportOf(await verify(`${shown.key}x`))).toMatchObject({ code: 'unverified', exitCode: 9 });
+  const refused = reportOf(await verify(`${shown.key}x`));
+  expect(refused).toMatchObject({ code: 'unverified', exitCode: 9 });
+  expect(refused.why).toContain(`The file has: thumbprint ${shown.key}`);
+  other.files.delete('kept.jwt.jwks.json');
+  expect(reportOf(await verify(shown.key)).why).toContain('show ID --save FILE --with-key');
+  expect(reportOf(await other.run('verify', 'kth', '--json')).fix).toBe(
+    'slices-conn show kth --save kth.jwt',
+  );
   other.files.set('-', other.files.get('kept.jwt') ?? '');
   expect(reportOf(await other.run('verify', '--key', shown.key, '--json'))).toMatchObject({
     code: 'usage',

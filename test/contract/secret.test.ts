@@ -39,6 +39,7 @@ test.each([
 });
 
 test.each([
+  `thumbprint ${REFRESH}`,
   'con_conn.example.org_01jd3x0m2sf0vrv9mhb1wk6x4q',
   'exp_portal.example.org_nOt7Zq3vXkW1mB8sLpD4yRcT6hJgFa0EuIoQxVb2K',
   '2f1c9a7e-5b0d-4c3e-9f8a-1b2c3d4e5f60',

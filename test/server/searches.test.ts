@@ -106,7 +106,7 @@ describe('volume', async () => {
           loc: ['Bandwidth'],
           code: 'bandwidth_too_low',
           facts: { bandwidth: 100, needed: 200, volume: 1000 * MBPS_HOUR, end_date: at(6 * HOUR) },
-          msg: `450 GB by ${at(6 * HOUR)} need 200 Mbps; at most 100 Mbps may be used. Would be accepted: done by ${at(11 * HOUR)}.`,
+          msg: `450 GB by ${at(6 * HOUR)} needs 200 Mbps; at most 100 Mbps may be used. Would be accepted: done by ${at(11 * HOUR)}.`,
         },
       ],
       limits: [

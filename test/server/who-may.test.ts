@@ -193,21 +193,22 @@ describe('row 171: who could do what a role refuses', async () => {
 
   test('is named to a member: the lead, the leads, and of many the first', async () => {
     const viewer = await service.as('viewer');
-    expect(refusals(await viewer.book())).toEqual([`${NEEDS} Its lead is lead.`]);
+    expect(refusals(await viewer.book())).toEqual([`${NEEDS} Its lead is the user lead.`]);
     lead('anna', service.experiment);
     // A lead of another experiment, and of the project, does not lead this one.
     lead('zoe', service.idOf('experiment', 'other'));
     lead('ben', service.project);
-    expect(refusals(await viewer.book())).toEqual([`${NEEDS} Its leads are anna and lead.`]);
+    expect(refusals(await viewer.book())).toEqual([`${NEEDS} Its leads are the users anna and lead.`]);
     for (const name of ['m1', 'm2', 'm3', 'm4', 'm5']) lead(name, service.experiment);
     expect(refusals(await viewer.book())).toEqual([
-      `${NEEDS} Its leads are anna, lead, m1, m2, m3 and others.`,
+      `${NEEDS} Its leads are the users anna, lead, m1, m2, m3 and others.`,
     ]);
   });
 
   test('also for what needs lead or admin, for each item of a batch, in a project and for rules of CI jobs', async () => {
     const viewer = await service.as('viewer');
-    const named = /; this needs (?:lead|lead or admin|lead, admin or viewer)\. Its leads are .*\blead\b/;
+    const named =
+      /; this needs (?:lead|lead or admin|lead, admin or viewer)\. Its leads are the users .*\blead\b/;
     const id = 'con_127.0.0.1_01jd3x0m2sf0vrv9mhb1wk6x4q';
     const items = [
       { action: 'delete', id },
@@ -228,7 +229,7 @@ describe('row 171: who could do what a role refuses', async () => {
       for (const said of refusals(reply)) expect(said, what).toMatch(named);
     }
     expect(refusals(batch)).toHaveLength(2);
-    expect(refusals(replies.project)[0]).toContain('Its leads are ben and lead.');
+    expect(refusals(replies.project)[0]).toContain('Its leads are the users ben and lead.');
   });
 
   test('is not named to who is a member no more, nor to a stranger', async () => {
@@ -248,7 +249,7 @@ describe('row 171: who could do what a role refuses', async () => {
     const experiment = { id: service.experiment, name: 'demo', tenant: '', role: 'viewer', expiry: 0 };
     const refused = (isLimited: boolean): Promise<unknown> =>
       authorise({ user: 'user_1', name: 'job', experiment, isLimited, expiry: 0 }, 'create', trust);
-    await expect(refused(false)).rejects.toThrow(`${NEEDS} Its lead is anna.`);
+    await expect(refused(false)).rejects.toThrow(`${NEEDS} Its lead is the user anna.`);
     await expect(refused(true)).rejects.toThrow(new RegExp(`${NEEDS}$`));
   });
 });

@@ -72,7 +72,7 @@ test.each<[Problem, string]>([
   ],
   [
     problem('bandwidth_too_low', { volume: 50e12, end_date: AT, needed: 4630, bandwidth: 100 }),
-    '50 TB by 12 h need 4.63 Gbps; at most 100 Mbps may be used.',
+    '50 TB by 12 h needs 4.63 Gbps; at most 100 Mbps may be used.',
   ],
   [problem('token_expired', { token: 'user', expires_at: LAST }), 'The user token expired at 10 h.'],
   [

@@ -83,8 +83,8 @@ async function addCiRule(context: Context, _args: readonly string[], flags: CiFl
   });
 }
 
-/** The variables that a job needs, since it has no profile: the services, and the experiment. */
-function variablesOf(profile: Profile, experiment: string): Readonly<Record<string, string>> {
+/** The variables that a job needs, since it has no profile: the services, and the experiment where it is known. */
+export function variablesOf(profile: Profile, experiment?: string): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const key of ADDRESSES) {
     const value = profile[key];
@@ -95,7 +95,7 @@ function variablesOf(profile: Profile, experiment: string): Readonly<Record<stri
     const variable = GROUP_VARIABLES[at];
     if (variable !== undefined && group !== usual[at]) found[variable] = group;
   }
-  return { ...found, SLICES_CONN_EXPERIMENT: experiment };
+  return experiment === undefined ? found : { ...found, SLICES_CONN_EXPERIMENT: experiment };
 }
 
 /** @throws Failure `usage` for flags that make no rule: the service would refuse it with the same words */
@@ -111,7 +111,14 @@ function requestOf({ github, gitlab, ref, refType, environment }: CiFlags): CiRu
     environment,
   } as const;
   const { issues } = v.safeParse(CiRuleRequest, request);
-  if (issues) throw new Failure('usage', issues[0].message);
+  if (issues) {
+    const [, path] = /^https:\/\/github\.com\/([^/]+\/[^/]+?)(?:\.git)?\/?$/.exec(github ?? '') ?? [];
+    const isShort = github !== undefined && ref !== undefined && !ref.startsWith('refs/');
+    const whole = isShort ? { ref: `refs/heads/${ref}` } : undefined;
+    throw new Failure('usage', issues[0].message, {
+      fix: path === undefined ? whole : { ...whole, github: path },
+    });
+  }
   return request;
 }
 

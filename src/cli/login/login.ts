@@ -10,6 +10,7 @@ import type { Session } from '../../session/session.ts';
 import type { CommandDeclaration } from '../command.ts';
 import { retyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
+import { variablesOf } from '../directory/ci-rules.ts';
 import { openProfiles, waitSeconds } from '../global-options.ts';
 import { chooseProfile } from '../profile/profile.ts';
 import { confirm } from '../questions.ts';
@@ -95,7 +96,7 @@ async function confirmAgain(context: Context, { profile }: Session, account: Log
   if (!stored || (stored.refreshToken === undefined && (stored.expiresAt ?? 0) <= context.clock.now()))
     return;
   const { name, sub } = userOf(stored.accessToken.reveal());
-  context.output.notice(`You are logged in to ${profile.baseUrl} as ${name ?? sub ?? 'a user'}.`);
+  context.output.notice(`A login to ${profile.baseUrl} as ${name ?? sub ?? 'a user'} is kept here.`);
   if (!context.terminal.ask) return;
   const declined = 'You stay logged in.';
   await confirm(context, 'Log in again?', { unasked: declined, declined, isExpected: true });
@@ -132,6 +133,9 @@ async function loginForMachine(context: Context, session: Session, flags: Flags)
   output.notice(
     'Give it to a job as the secret SLICES_CONN_REFRESH_TOKEN. To list and end such logins: slices-conn user sessions',
   );
+  output.notice('The job needs these variables too, which are no secrets:');
+  for (const [name, value] of Object.entries(variablesOf(session.profile)))
+    output.notice(`  ${name}=${value}`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { describedFeatures, readFeatures } from '../../client/features.ts';
 import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
+import { inOneText } from '../../contract/said.ts';
 import { sendFrom } from '../../contract/sending.ts';
 import { OFFICIAL_CLIENT } from '../../session/login/token-source.ts';
 import { ADDRESSES, type ProfileView, type Settings } from '../../session/profiles/profile.ts';
@@ -54,7 +55,10 @@ export async function serviceProfile(context: Context, typed: string): Promise<s
   }
   if (named instanceof Failure) {
     // There is no profile yet that a look at would help.
-    if (named.facts.fix === ownCommand('profile', 'show', name)) throw named.with({ fix: undefined });
+    if (named.facts.fix === ownCommand('profile', 'show', name)) {
+      const why = inOneText(named.facts.why, 'For another address: slices-conn login ADDRESS.');
+      throw named.with({ why, fix: undefined });
+    }
     throw named.code === 'not_supported' ? await orWithSlices(context, typed, named) : named;
   }
   // Without its certificates, later commands would not reach the service.

@@ -186,6 +186,15 @@ class PlanFile {
     return this.#members(node, `Here belong the keys of ${what}: ${FIELDS.join(', ')}.`, FIELDS, what);
   }
 
+  /** The start that is advised in place of a wrong one, which the advice for the end follows; now, where there is none. */
+  #meantBy(start: Node | undefined): number {
+    try {
+      return parseTime((start && this.#text(start)) ?? '', this.#zone);
+    } catch {
+      return this.#zone.now;
+    }
+  }
+
   /** One reservation with its defaults; undefined where something is wrong. */
   #wanted(name: string, { key, value: node }: Member, defaults: Members): WantedReservation | undefined {
     if (!RESERVATION_NAME.test(name)) {
@@ -212,7 +221,7 @@ class PlanFile {
     const start = read('start', (text) =>
       /^\s*now\s*$/i.test(text) ? 'now' : readPlanTime(text, this.#zone, {}, ', or now'),
     );
-    const from = typeof start === 'number' ? start : now;
+    const from = typeof start === 'number' ? start : this.#meantBy(at('start'));
     const lasting = read('for', (text) => later(from, parseDuration(text)));
     const named = read('end', (text) =>
       readPlanTime(text, this.#zone, { after: Math.max(from, now), isEnd: true }),

@@ -72,7 +72,7 @@ export async function run(context: Context, args: readonly string[], flags: Flag
   const words = [...new Set(args.map(reservationWord))];
   if (words.length === 0 && !flags.all && !flags.asAdministrator) checkPerson(context, 'delete');
   checkFlags(words, flags);
-  checkConfirmable(context, UNASKED);
+  if (flags.all) checkConfirmable(context, UNASKED);
   const reason = flags.asAdministrator ? checkedReason(flags.reason) : undefined;
   const session = await context.session();
   const { administration, reservations } = session;

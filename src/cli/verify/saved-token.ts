@@ -14,6 +14,7 @@ import { claimedClaims, claimedExpiry } from '../../tokens/claimed.ts';
 import type { KeySet } from '../../tokens/key-set.ts';
 import { TokenError } from '../../tokens/token-error.ts';
 import { claimedKind, type VerifiedToken } from '../../tokens/verify.ts';
+import { isTyped } from '../command-line.ts';
 import type { Context } from '../context.ts';
 import { openProfiles } from '../global-options.ts';
 import { unverified } from '../tokens.ts';
@@ -78,6 +79,11 @@ function explained(
     const why = 'The token says that it is of the built-in server, which is trusted with --offline only.';
     return failure.with({ why, fix: ownCommand('--offline', ...typed.texts) });
   }
+  if (code === 'issuer' && isTyped(typed, 'issuer'))
+    return failure.with({
+      why: `${message} The token says ${JSON.stringify(iss)}.`,
+      fix: { issuer: undefined },
+    });
   if (code === 'issuer') {
     const own = kind === 'user' ? `, or slices-conn profile set ${shellWord(name)} issuer=URL` : '';
     const chosen = `The token says ${JSON.stringify(iss)}. --profile chooses the services that are trusted.`;

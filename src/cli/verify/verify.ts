@@ -4,7 +4,7 @@ import { isProtected, issuerName, UNPROTECTED } from '../../contract/addresses.t
 import { formatBandwidth } from '../../contract/amounts.ts';
 import type { ConnectivityClaims, KeySetDocument } from '../../contract/claims.ts';
 import { Failure, failureOrThrow, ownCommand } from '../../contract/failure.ts';
-import { idKind } from '../../contract/fields.ts';
+import { idKind, RESERVATION_NAME } from '../../contract/fields.ts';
 import type { OptionsOf } from '../../contract/flags.ts';
 import { formatInstant, parseInstant } from '../../contract/instants.ts';
 import { isObject, readJson } from '../../contract/json.ts';
@@ -79,7 +79,7 @@ export async function run(context: Context, files: readonly string[], flags: Fla
     });
   }
   const session = await sessionForTokens(context);
-  const keysIn = (source: string): Promise<KeySet> => keysFrom(context, session, source, key);
+  const keysIn = (source: string): Promise<KeySet> => keysFrom(context, session, flags, source);
   const shared = key === undefined && jwks !== undefined ? await keysIn(jwks) : undefined;
   const check = async ({ file, read }: (typeof given)[number]): Promise<Checked> => {
     const keys = key === undefined ? shared : await keysIn(jwks ?? keyFileOf(file));
@@ -124,7 +124,7 @@ async function givenTokens(context: Context, files: readonly string[]) {
   return (await Promise.all(given)).flat();
 }
 
-/** The token in a file. @throws Failure `usage` for the id of a reservation */
+/** The token in a file. @throws Failure `usage` for the id of a reservation; `file_unusable` */
 async function readSaved(context: Context, file: string): Promise<string> {
   if (idKind(file) === 'reservation' && !(await context.files.exists(file))) {
     throw new Failure('usage', 'This is the id of a reservation. verify takes files with signed tokens.', {
@@ -132,7 +132,11 @@ async function readSaved(context: Context, file: string): Promise<string> {
       fix: ownCommand('show', file),
     });
   }
-  return readTokenFile(context, file);
+  const { files } = context;
+  return readTokenFile(context, file).catch(async (error: unknown) => {
+    if (!RESERVATION_NAME.test(file) || (await files.exists(file))) throw error;
+    throw failureOrThrow(error).with({ fix: ownCommand('show', file, '--save', `${file}.jwt`) });
+  });
 }
 
 function resultOf({ verified, found }: Checked): object {
@@ -168,9 +172,11 @@ async function checkedOne(
   token: string,
   flags: FlagsAndKeys,
 ): Promise<Checked> {
-  const { issuer, keys } = flags;
+  const { issuer, keys, key } = flags;
   const how = { source: { keys, issuer }, evenExpired: claimedEnd(token) <= context.clock.now() };
   const withHistory = async (error: unknown): Promise<VerifiedToken> => {
+    if (key !== undefined && isRejected(error, 'key_unknown'))
+      throw error.with({ why: 'The token is signed by another key than --key.', fix: undefined });
     const isAsked = !context.flags.offline && keys === undefined;
     if (!(isAsked && isRejected(error, 'key_unknown'))) throw error;
     const past = await checkedToken(() => keyInHistory(token, session.send));
@@ -290,21 +296,30 @@ async function askedStatus(
 const LEAKED =
   'warning: The key that signed this was retired as leaked since: whoever had it could have signed this too.';
 
-/** The keys that --jwks names: an address, or a file; with a thumbprint (RFC 7638) the one of the file that has it. */
+/** The keys that --jwks names, or that are beside the token: an address, or a file; with a thumbprint (RFC 7638) the one of the file that has it. */
 async function keysFrom(
   { files, flags, clock: { now } }: Context,
   { send, profile }: Session,
+  { jwks, key: thumbprint }: Flags,
   source: string,
-  thumbprint: string | undefined,
 ): Promise<KeySet> {
   if (!/^https?:/i.test(source)) {
-    const { keys } = readKeys(source, await files.read(source));
+    const bytes = await files.read(source).catch((error: unknown) => {
+      if (jwks !== undefined) throw error;
+      const why = 'show ID --save FILE --with-key puts it there. Or name a file that has it: --jwks FILE.';
+      throw failureOrThrow(error).with({ why });
+    });
+    const { keys } = readKeys(source, bytes);
     if (thumbprint === undefined) return localKeySet({ keys });
-    for (const key of keys) {
-      if ((await calculateJwkThumbprint(key).catch(() => undefined)) === thumbprint)
-        return localKeySet({ keys: [key] });
-    }
-    throw new Failure('unverified', `No key in ${source} has the thumbprint ${thumbprint}.`);
+    const thumbprints = await Promise.all(
+      keys.map((key) => calculateJwkThumbprint(key).catch(() => undefined)),
+    );
+    const key = keys[thumbprints.indexOf(thumbprint)];
+    if (key) return localKeySet({ keys: [key] });
+    throw new Failure('unverified', `${source} has no key with this thumbprint.`, {
+      why: 'Ask whom you trust for the thumbprint, or for the file with its key. The file has:',
+      lines: thumbprints.filter((one) => one !== undefined).map((one) => `thumbprint ${one}`),
+    });
   }
   if (thumbprint !== undefined)
     throw new Failure('usage', '--key takes the keys from a file, and fetches none.');

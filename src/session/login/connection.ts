@@ -253,7 +253,7 @@ function nextStepTo(url: URL, profile: string, { why = '', cause }: FailureFacts
   const isOfToken = /\/\.well-known\/jwks|\/status\//.test(url.pathname);
   const or = isOfToken ? '.' : ', or use --offline, which needs none.';
   return {
-    why: `Nothing listens there: ${why} Start the server in another terminal${or}`,
+    why: `${why} Start the server in another terminal${or}`,
     fix: 'slices-conn serve',
   };
 }

@@ -111,7 +111,9 @@ describe('login ADDRESS', () => {
     const unused = 'Profile conn.example.org is saved, and not in use: until you have logged in there,';
     expect(denied.stderr).toContain(`${unused} commands use profile local.`);
     faults.login = undefined;
-    expect((await answered('n', 'conn.example.org')).stderr).toMatch(/as a user\.\n.*You stay logged in\./s);
+    expect((await answered('n', 'conn.example.org')).stderr).toMatch(
+      /as a user is kept here\.\n.*You stay logged in\./s,
+    );
     expect([asked, kept()]).toEqual([['Log in again? [Y/n] '], { profiles: NEW.profiles }]);
     expect(await answered('n', 'conn.example.org', '--force')).toMatchObject({ exitCode: 0 });
     expect([asked.length, kept()]).toEqual([1, NEW]);

@@ -242,6 +242,11 @@ describe('what is wrong is told with file, line and column', () => {
     expect(errorsOf(text)).toEqual([typeof error === 'string' ? `demo.yaml:${error}` : error]);
   });
 
+  test('the end that is advised follows the start that is advised', () => {
+    const [, ...errors] = errorsOf(`tz: UTC\n${file('a: {LINK, start: friday 9:00, end: 10:00}')}`);
+    expect(errors.join()).toMatch(/Write 2026-11-06 09:00.*Write 2026-11-06 10:00/);
+  });
+
   it('4,000 aliases, which take no longer than as many words (THREATS.md 109)', () => {
     const keys = (key: string): string => file('&a a:', ...Array.from({ length: 4000 }, () => `  ${key}: 1`));
     const timeOf = (text: string): number => {

@@ -106,6 +106,11 @@ describe('delete --as-administrator', () => {
   });
 });
 
+test('without a terminal what is not there is not found, and a reason that is missing is asked for, before --yes is', async () => {
+  expect((await lead.run(OFFLINE, 'delete', 'not-there')).exitCode).toBe(3);
+  expect((await lead.run(...given())).stderr).toContain('--reason');
+});
+
 describe('one failure for several deletions', () => {
   const unknown = new Failure('outcome_unknown', 'Nobody knows.', { maybeDone: true, retryable: false });
   const away = new Failure('unavailable', 'Not now.', { retryable: true });
