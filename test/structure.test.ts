@@ -121,7 +121,7 @@ it('Node.js runs every file as it stands: proofs and benchmarks are not bundled'
 });
 
 /** Lines of code that there may be. These numbers only fall: a commit that raises one says why in its message. */
-const BUDGET = { src: 45_988, test: 58_441 };
+const BUDGET = { src: 44_479, test: 56_751 };
 
 /** The lines of a text that are neither blank nor part of a comment that has lines of its own. */
 function linesOfCode(text: string): number {

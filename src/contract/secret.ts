@@ -67,7 +67,7 @@ export function withoutSecrets(text: string, secrets: readonly Secret[]): string
 }
 
 /** What can be a part of a token, with the dots between the parts. Every run is read once: the text may be anything. */
-const RUN = /(?:\bthumbprint )?[\w-]+(?:\.+[\w-]+)*/g;
+const RUN = /\bthumbprint [\w-]{43}(?![\w.-])|[\w-]+(?:\.+[\w-]+)*/g;
 /** The shortest text that is taken for a refresh token or the like, in characters: a UUID has no capitals. */
 const SHORTEST_OPAQUE = 32;
 /** How often the kind of character changes from one to the next: 6 of 10 times at random, 3 of 10 times in names. */
