@@ -146,7 +146,7 @@ export async function answerUse(
     );
   }
   const rows = await reservations.versions([...links.keys()]);
-  const versions = rows.map(({ version }) => version);
+  const versions = rows.map(({ id, version }) => [id, version]);
   const tag = tagOf(JSON.stringify([[...links], versions, start, end, points]));
   const headers = { etag: tag, 'cache-control': 'private, no-cache' };
   if (knowsTag(request, tag)) return new Response(null, { status: 304, headers });
