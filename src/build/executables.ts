@@ -40,7 +40,7 @@ const NODE_RELEASE = MANIFEST.devDependencies.node;
  *
  * @param work a folder for it
  * @returns the path of the program
- * @throws Error where it is not the one that {@link NODE_PROGRAMS} has
+ * @throws Error where the package differs from its entry in {@link NODE_PROGRAMS}
  */
 function fetchNode(platform: Platform, work: string): string {
   const [name] = NODE_PROGRAMS[platform];

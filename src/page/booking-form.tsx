@@ -12,6 +12,7 @@ import { useShown } from './signals.ts';
 import {
   calendarOf,
   draftRoute,
+  formParts,
   isRepeatable,
   isTyped,
   mayDo,
@@ -39,11 +40,10 @@ const routeOfDraft = remembered(routeParts, draftRoute);
 
 /** The parts of the state that the form shows. */
 function formView(state: State) {
-  const { draft, now, zone, network, chosen, answer, live } = state;
   const { isChecked, isLeft, isSending, login, hasEnded, sent } = state;
   return {
-    ...{ draft, now, zone, network, chosen, answer, live, route: routeOfDraft(state) },
-    ...{ isChecked, isLeft, isSending, login, hasEnded, sent },
+    ...formParts(state),
+    ...{ isChecked, isLeft, isSending, login, hasEnded, sent, route: routeOfDraft(state) },
   };
 }
 type FormView = ReturnType<typeof formView>;

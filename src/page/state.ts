@@ -318,7 +318,7 @@ export function shownRoute(state: RouteParts): Route | undefined {
 }
 
 /** The rows of links in the timeline. */
-export function linkRows({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
+function linkRows({ network }: Pick<State, 'network'>, some: readonly Ends[]): number[] {
   const links = network?.links ?? [];
   return some.map((ends) => links.findIndex((link) => isSamePair(link, ends)));
 }

@@ -165,7 +165,7 @@ const SMALL_PRIMES = Array.from({ length: 83 }, (_, index) => 2 * index + 3).fil
 );
 
 /** The error for a `kid` that the issuer does not publish. */
-export function keyUnknown(): TokenError {
+function keyUnknown(): TokenError {
   return new TokenError(
     'key_unknown',
     'The token is signed with a key that its issuer does not publish. Was the server restarted with new keys?',

@@ -12,7 +12,7 @@ import type { CardLine } from '../print/output.ts';
  *
  * @param experiments those that the portal tells
  * @returns the experiment and what has chosen it: `only`, it is the only active one; `where` is the flag, variable or profile, for
- *   people; a failure where none is chosen, or there is none of that name
+ *   people. A failure, as a value, where no experiment is chosen, or the portal has none of that name
  */
 export async function experimentInUse(
   context: Context,

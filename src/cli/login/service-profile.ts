@@ -54,7 +54,7 @@ export async function serviceProfile(context: Context, typed: string): Promise<s
     return name;
   }
   if (named instanceof Failure) {
-    // There is no profile yet that a look at would help.
+    // The advice is to look at the profile, which does not exist yet.
     if (named.facts.fix === ownCommand('profile', 'show', name)) {
       const why = inOneText(named.facts.why, 'For another address: slices-conn login ADDRESS.');
       throw named.with({ why, fix: undefined });

@@ -240,7 +240,10 @@ export function effectOf({ current, request }: PlannedChange & { action: 'update
   };
 }
 
-/** Whether there is no change, or a single update or deletion, which needs no batch. A creation may have been asked for before, under a key. */
+/**
+ * Whether the changes go as they are without a batch: there are none, or there is one update or deletion. A creation does not: an
+ * earlier run may have sent it, and its key is used again.
+ */
 function isAlone(needed: readonly PlannedChange[], { earliest }: Applying): boolean {
   return needed.length === 0 || (!earliest && needed.length === 1 && needed[0]?.action !== 'create');
 }

@@ -186,7 +186,7 @@ class PlanFile {
     return this.#members(node, `Here belong the keys of ${what}: ${FIELDS.join(', ')}.`, FIELDS, what);
   }
 
-  /** The start that is advised in place of a wrong one, which the advice for the end follows; now, where there is none. */
+  /** The start that the file means. The advice for a wrong end goes by it. Default: now. */
   #meantBy(start: Node | undefined): number {
     try {
       return parseTime((start && this.#text(start)) ?? '', this.#zone);

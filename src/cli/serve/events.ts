@@ -7,7 +7,7 @@ import type { EventFields } from './server.ts';
 /** Refusals that say little to the person who runs a server: browsers ask for icons, crawlers for pages. */
 const UNSAID: ReadonlySet<string> = new Set(['not_found', 'method_not_allowed']);
 
-/** Events of which the card at the start, or nobody, needs a line. */
+/** Events that get no line on a terminal: the card at the start says them, or people don't need them. */
 const UNTOLD: ReadonlySet<string> = new Set(['listening', 'forgotten', 'key_made']);
 
 /** How many characters of a reservation's id are shown: commands take the end of an id for the whole. */

@@ -111,7 +111,7 @@ async function offlineTrust(
   const { env, clock, flags, output } = context;
   const { now } = clock;
   const profiles = await openProfiles(context);
-  // What is wrong with the one in use is said: a token of its service would seem to be nobody's.
+  // A profile in use that can't be read is a failure: else a token of its service would seem to have an unknown issuer.
   const used = await profiles.resolve(flags.profile);
   const names = flags.profile === undefined ? profiles.names() : [];
   // Another one that is not complete has no keys either.
